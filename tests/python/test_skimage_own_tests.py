@@ -10,8 +10,8 @@ from fovea_test import main, test  # noqa: E402
 from peer_tests import counts, report, tests_of  # noqa: E402
 
 MODULES = ("feature", "feature.blob", "feature.peak", "filters", "filters.thresholding", "measure", "measure._label",
-           "morphology", "morphology.extrema", "morphology.grayreconstruct", "morphology.misc", "segmentation",
-           "segmentation._clear_border", "segmentation._expand_labels")
+           "measure._regionprops", "morphology", "morphology.extrema", "morphology.grayreconstruct", "morphology.misc",
+           "segmentation", "segmentation._clear_border", "segmentation._expand_labels", "transform", "transform.radon_transform")
 
 
 def skimage_tests(folder, title, least, at_least, *files):
@@ -38,6 +38,16 @@ def blobs(folder):
 @test
 def thresholds(folder):
     skimage_tests(folder, "thresholds", 95, 60, "filters/thresholding")
+
+
+@test
+def tables(folder):
+    skimage_tests(folder, "tables", 80, 5, "measure/regionprops")
+
+
+@test
+def projections(folder):
+    skimage_tests(folder, "projections", 80, 8, "transform/radon_transform")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ whichever module scikit-image keeps them in.
     array([[1, 1, 0],
            [0, 0, 2]])
 """
-from . import features, labels, morphology, thresholds
+from . import features, labels, measurements, morphology, thresholds, tomography
 from .features import *  # noqa: F401,F403
 from .labels import *  # noqa: F401,F403
+from .measurements import *  # noqa: F401,F403
 from .morphology import *  # noqa: F401,F403
 from .thresholds import *  # noqa: F401,F403
+from .tomography import *  # noqa: F401,F403
 
-__all__ = [name for family in (features, labels, morphology, thresholds) for name in family.__all__]
+__all__ = [name for family in (features, labels, measurements, morphology, thresholds, tomography) for name in family.__all__]
 
 
 def __getattr__(name):
