@@ -518,7 +518,10 @@ static value expand(builder *b, call *c, const char *text) {
         inner.expanded = c->op;
         inner.call = identity_of(b, c);
     }
-    if (none.count || !program->nstatements) fv__mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name);
+    if (program->incomplete)
+        fv__mistake(b, span, FV_ERROR_MEMORY, NULL, "%s: %s", c->op->name, none.items[0].message);
+    else if (none.count || !program->nstatements)
+        fv__mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name);
     for (int k = 0; k < program->nstatements && !none.count; k++) {
         const fv_statement *statement = &program->statements[k];
         result = fv__evaluate(&inner, statement->value);

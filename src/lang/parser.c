@@ -576,7 +576,10 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
         if (!ranges.items[i].bad && parse_statement(&p, &statement)) program->statements[program->nstatements++] = statement;
     }
     for (int i = 0; i < program->nstatements; i++) note_name(program, i);
-    if (program->incomplete) fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "out of memory: the text is too long for it");
+    if (program->incomplete) {
+        fv__diagnostics_release(diagnostics); /* mistakes of a text that was not read to its end are none */
+        fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "out of memory while a text of %zu bytes was read", length);
+    }
     free(tokens.items);
     free(joined.items);
     free(ranges.items);

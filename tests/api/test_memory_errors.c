@@ -272,6 +272,18 @@ TEST(groups_of_rows) {
                             "write(\"%s/a.jsonl\")\n",
                      "a.jsonl", ROWS);
 }
+TEST(hulls) {
+    fail_each(CELLS "measure(label(cells > 100), properties = \"convex_volume feret_max\") |> write(\"%s/a.csv\")\n", "a.csv");
+}
+TEST(classes_of_colours) {
+    fail_each("a = phantom(\"cells\", [20, 20])\nkmeans(merge_channels(a, phantom(\"cells\", [20, 20], seed = 2))) |> "
+              "write(\"%s/a.png\")\n",
+              "a.png");
+}
+TEST(line_plot) {
+    fail_each(CELLS "measure(label(cells > 100), cells) |> plot(\"volume\", \"mean\", kind = \"line\") |> write(\"%s/a.csv\")\n",
+              "a.csv");
+}
 TEST(picture_of_a_table) {
     fail_each(CELLS "measure(label(cells > 100), cells) |> plot(\"volume\", \"mean\") |> write(\"%s/a.svg\")\n", "a.svg");
 }

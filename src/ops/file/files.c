@@ -1,5 +1,6 @@
 /* files: names of files from a list, for read. */
 #include "base/remote.h"
+#include "base/take.h"
 #include "op/format.h"
 #include "op/op.h"
 #include <stdio.h>
@@ -34,14 +35,18 @@ static fv_status add_name(reading *r, const char *name, const char *unit, int64_
     if (!here && !there && r->missing++ < SHOWN)
         fv__bytes_printf(&r->absent, "%s%s (%s %lld)", r->absent.size ? ", " : "", name, unit, (long long)place);
     if (r->out->count == r->capacity) {
-        const char **old = r->out->name;
+        const char **more = fv__arena_try(r->arena, (size_t)FV_MAX(64, 2 * r->capacity) * sizeof *more);
+        if (!more) {
+            free(beside);
+            return fv__no_memory((size_t)(2 * r->capacity) * sizeof *more, error);
+        }
+        if (r->out->count) memcpy(more, r->out->name, (size_t)r->out->count * sizeof *more);
         r->capacity = FV_MAX(64, 2 * r->capacity);
-        r->out->name = fv__arena_alloc(r->arena, (size_t)r->capacity * sizeof *old);
-        if (r->out->count) memcpy(r->out->name, old, (size_t)r->out->count * sizeof *old);
+        r->out->name = more;
     }
     r->out->name[r->out->count++] = fv__arena_strdup(r->arena, there ? beside : name);
     free(beside);
-    return FV_OK;
+    return fv__memory_check(error);
 }
 
 /* ---------------------------------------------------------------- text files */

@@ -3,6 +3,7 @@
  * Grey values have an order, so that the best classes can be found exactly from the histogram. Vectors of channels have none:
  * their classes are those of a sample of voxels, which depends on the seed and on places only, and Lloyd's method finds them.
  */
+#include "base/take.h"
 #include "kernels/levels.h"
 #include "kernels/partition.h"
 #include "op/axes.h"
@@ -176,19 +177,20 @@ static fv_status find_centres(fv_finish *f, fv_error *error) {
     int64_t       n = (int64_t)(size / record), channels = channels_of(f->in[0]);
     if (!n) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
     FV_TRY(f->partial(f, 0, &partial, error));
-    char   *records = fv__alloc(size);
-    double *points = fv__alloc((size_t)(n * channels) * sizeof *points), centre[MOST_CLASSES * MOST_CHANNELS];
+    double *points, centre[MOST_CLASSES * MOST_CHANNELS];
+    FV_TRY(FV_TAKE(points, (size_t)(n * channels) * sizeof *points + size, error));
+    char *records = (char *)(points + n * channels);
     memcpy(records, partial, size);
     qsort(records, (size_t)n, record, by_index); /* partials come in any order */
     for (int64_t i = 0; i < n; i++) memcpy(points + i * channels, records + (size_t)i * record + 8, (size_t)channels * 8);
     fv__lloyd job = { points, n, (int)channels, (int)p->classes, (uint64_t)p->seed };
-    int64_t   found = fv__lloyd_find(&job, centre);
-    fv_status status = found < 0            ? fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values")
-                       : found < p->classes ? too_few(p, found, error)
-                                            : put_model(f, channels, centre, p->classes * channels, error);
-    free(records);
+    int64_t   found = 0;
+    fv_status status = fv__lloyd_find(&job, centre, &found, error);
     free(points);
-    return status;
+    if (status != FV_OK) return status;
+    return found < 0            ? fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values")
+           : found < p->classes ? too_few(p, found, error)
+                                : put_model(f, channels, centre, p->classes * channels, error);
 }
 
 static fv_status finish_sample(fv_finish *f, fv_error *error) {

@@ -1,6 +1,7 @@
 /* k-means of points of several dimensions. */
 #include "ops/intensity/lloyd.h"
 #include "base/base.h"
+#include "base/take.h"
 #include "op/random.h"
 #include <math.h>
 #include <stdlib.h>
@@ -85,11 +86,12 @@ static void sort_centres(const fv__lloyd *j, double *centre) {
             }
 }
 
-int64_t fv__lloyd_find(const fv__lloyd *j, double *centre) {
-    size_t  numbers = (size_t)(j->classes * j->dimensions);
-    double *distance = fv__alloc((size_t)j->count * sizeof *distance), best = INFINITY;
-    double *trial = fv__alloc((2 * numbers + (size_t)j->classes) * sizeof *trial), *sum = trial + numbers;
-    uint8_t *class = fv__calloc((size_t)j->count);
+fv_status fv__lloyd_find(const fv__lloyd *j, double *centre, int64_t *count, fv_error *error) {
+    size_t  numbers = (size_t)(j->classes * j->dimensions), bytes = (2 * numbers + (size_t)j->classes + (size_t)j->count) * 8;
+    double *distance, best = INFINITY;
+    FV_TRY(FV_TAKE_ZEROED(distance, bytes + (size_t)j->count, error));
+    double *trial = distance + j->count, *sum = trial + numbers;
+    uint8_t *class = (uint8_t *)distance + bytes;
     int64_t found = j->classes;
     for (int64_t i = 0; i < j->count * j->dimensions && found > 0; i++)
         if (!isfinite(j->point[i])) found = -1;
@@ -106,7 +108,6 @@ int64_t fv__lloyd_find(const fv__lloyd *j, double *centre) {
     }
     if (found == j->classes) sort_centres(j, centre);
     free(distance);
-    free(trial);
-    free(class);
-    return found;
+    *count = found;
+    return FV_OK;
 }

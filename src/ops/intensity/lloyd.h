@@ -4,6 +4,7 @@
 #define FV_LLOYD_H
 
 #include "base/isa.h"
+#include <fovea/status.h>
 #include <stdint.h>
 
 typedef struct fv__lloyd {
@@ -15,8 +16,8 @@ typedef struct fv__lloyd {
 
 #define fv__lloyd_find FV_ISA_NAME(fv__lloyd_find)
 
-/* Fills classes * dimensions numbers, classes by rising sum of their centre. Gives the number of classes, or less if there are
- * fewer different points; -1 if a number is nan or infinite. */
-int64_t fv__lloyd_find(const fv__lloyd *job, double *centre);
+/* Fills classes * dimensions numbers, classes by rising sum of their centre. *found is the number of classes, or less if there
+ * are fewer different points; -1 if a number is nan or infinite. */
+fv_status fv__lloyd_find(const fv__lloyd *job, double *centre, int64_t *found, fv_error *error);
 
 #endif

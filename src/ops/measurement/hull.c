@@ -1,5 +1,6 @@
 /* Convex hulls of objects; see hull.h. Coordinates are doubled where corners are meant, so that all of them are whole numbers. */
 #include "ops/measurement/hull.h"
+#include "base/take.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -238,15 +239,19 @@ static void solid_release(solid *s) {
     free(s->ends);
 }
 
-static void solid_make(solid *s, const fv_bytes *points) {
+/* To be released even if it fails. */
+static fv_status solid_make(solid *s, const fv_bytes *points, fv_error *error) {
     *s = (solid){ .points = (const point *)points->data, .npoints = (int64_t)(points->size / sizeof(point)) };
-    s->next = fv__alloc((size_t)s->npoints * sizeof *s->next);
-    s->begins = fv__alloc((size_t)s->npoints * sizeof *s->begins);
-    s->ends = fv__alloc((size_t)s->npoints * sizeof *s->ends);
+    FV_TRY(FV_TAKE(s->next, (size_t)s->npoints * sizeof *s->next, error));
+    FV_TRY(FV_TAKE(s->begins, (size_t)s->npoints * sizeof *s->begins, error));
+    FV_TRY(FV_TAKE(s->ends, (size_t)s->npoints * sizeof *s->ends, error));
     begin_solid(s);
     for (int64_t p = 0; p < s->npoints; p++) give(s, p, 0);
-    for (int64_t i = 0; i < faces_of(s); i++)
+    for (int64_t i = 0; i < faces_of(s); i++) {
         if (!face_at(s, i)->gone && face_at(s, i)->outside >= 0) add_to_solid(s, i);
+        FV_TRY(fv__memory_check(error));
+    }
+    return FV_OK;
 }
 
 /* Rows of the plane z that meet a face: bounds of x there. */
@@ -282,34 +287,37 @@ static void cut_face(const solid *s, const face *f, int64_t z, int64_t y0, int64
 }
 
 /* The six corners of each voxel, doubled. */
-static fv_bytes corners_of(const fv_bytes *voxels) {
-    fv_bytes corners = { 0 };
+static fv_status corners_of(const fv_bytes *voxels, fv_bytes *corners, fv_error *error) {
+    FV_TRY(fv__bytes_need(corners, 6 * voxels->size + 1, error));
     for (size_t i = 0; i < voxels->size / sizeof(point); i++)
         for (int k = 0; k < 6; k++) {
             point p = ((const point *)voxels->data)[i];
             for (int d = 0; d < 3; d++) p.at[d] = 2 * p.at[d] + (d == k / 2 ? k % 2 * 2 - 1 : 0);
-            fv__bytes_append(&corners, &p, sizeof p);
+            fv__bytes_append(corners, &p, sizeof p);
         }
-    return corners;
+    return FV_OK;
 }
 
 /* Counts the voxels of the convex object, and leaves the corners of its planes' hulls. */
-static int64_t fill_space(const fv__hull *hull, const solid *s, fv_bytes *convex) {
-    int64_t y0 = hull->low[1], y1 = hull->high[1], voxels = 0;
-    row    *filled = fv__alloc((size_t)(y1 - y0 + 1) * sizeof *filled);
-    for (int64_t z = hull->low[0]; z <= hull->high[0]; z++) {
+static fv_status fill_space(const fv__hull *hull, const solid *s, fv_bytes *convex, int64_t *voxels, fv_error *error) {
+    int64_t   y0 = hull->low[1], y1 = hull->high[1];
+    row      *filled = fv__alloc((size_t)(y1 - y0 + 1) * sizeof *filled);
+    fv_status status = FV_OK;
+    *voxels = 0;
+    for (int64_t z = hull->low[0]; z <= hull->high[0] && status == FV_OK; z++) {
         int64_t n = 0;
         for (int64_t y = y0; y <= y1; y++) filled[y - y0] = (row){ y, INT64_MIN, INT64_MAX };
         for (int64_t i = 0; i < faces_of(s); i++) cut_face(s, face_at(s, i), 2 * z, y0, y1, filled);
         for (int64_t k = 0; k <= y1 - y0; k++) {
             if (filled[k].first == INT64_MIN || filled[k].last == INT64_MAX || filled[k].first > filled[k].last) continue;
-            voxels += filled[k].last - filled[k].first + 1;
+            *voxels += filled[k].last - filled[k].first + 1;
             filled[n++] = filled[k];
         }
         add_plane(convex, z, filled, n);
+        status = fv__memory_check(error);
     }
     free(filled);
-    return voxels;
+    return status;
 }
 
 /* ---------------------------------------------------------------- diameters */
@@ -385,7 +393,7 @@ static void end_plane(fv__hull *hull) {
     fv__bytes_clear(&hull->plane);
 }
 
-void fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t last) {
+fv_status fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t last, fv_error *error) {
     int64_t low[3] = { z, y, first }, high[3] = { z, y, last };
     row     r = { y, first, last };
     for (int d = 0; d < 3; d++) {
@@ -395,62 +403,73 @@ void fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t l
     if (hull->rows++ && hull->z != z) end_plane(hull);
     hull->z = z;
     fv__bytes_append(&hull->plane, &r, sizeof r);
+    return fv__memory_check(error);
 }
 
-static void finish_plane(fv__hull *hull, const double *spacing, fv__hull_measures *m) {
+static fv_status finish_plane(fv__hull *hull, const double *spacing, fv__hull_measures *m, fv_error *error) {
     int64_t  y0 = hull->low[1], y1 = hull->high[1];
-    row     *filled = fv__alloc((size_t)(y1 - y0 + 1) * sizeof *filled);
-    fv_bytes voxels = { 0 };
+    row     *filled;
+    fv_bytes voxels = { 0 }, corners = { 0 };
+    FV_TRY(FV_TAKE(filled, (size_t)(y1 - y0 + 1) * sizeof *filled, error));
     *m = (fv__hull_measures){ 0 };
     fill_plane((const row *)hull->plane.data, (int64_t)(hull->plane.size / sizeof(row)), y0, y1, filled);
     for (int64_t k = 0; k <= y1 - y0; k++) m->voxels += filled[k].last - filled[k].first + 1;
     add_plane(&voxels, 0, filled, y1 - y0 + 1);
-    fv_bytes corners = corners_of(&voxels);
-    point   *p = (point *)corners.data;
-    int64_t  n = 0;
+    fv_status status = corners_of(&voxels, &corners, error);
+    point    *p = (point *)corners.data, *around = NULL;
+    int64_t   n = 0;
     for (size_t i = 0; i < corners.size / sizeof *p; i++)
         if (!p[i].at[0]) p[n++] = p[i]; /* those in the plane */
-    point *around = fv__alloc((size_t)(2 * n + 2) * sizeof *around);
-    n = outline(p, n, around);
-    m->feret_max = greatest(around, n, spacing);
-    m->feret_min = narrowest(around, n, spacing);
+    if (status == FV_OK) status = FV_TAKE(around, (size_t)(2 * n + 2) * sizeof *around, error);
+    if (status == FV_OK) {
+        n = outline(p, n, around);
+        m->feret_max = greatest(around, n, spacing);
+        m->feret_min = narrowest(around, n, spacing);
+    }
     free(around);
     free(filled);
     fv__bytes_release(&voxels);
     fv__bytes_release(&corners);
+    return status;
 }
 
-static void finish_space(fv__hull *hull, const double *spacing, fv__hull_measures *m) {
-    fv_bytes corners = corners_of(&hull->points), convex = { 0 }, of_convex;
-    solid    s, whole;
-    solid_make(&s, &corners);
-    m->voxels = fill_space(hull, &s, &convex);
-    of_convex = corners_of(&convex);
-    solid_make(&whole, &of_convex);
-    bool   *used = fv__calloc((size_t)whole.npoints);
-    point  *p = (point *)of_convex.data;
+static fv_status measure_whole(const solid *whole, fv_bytes *points, const double *spacing, fv__hull_measures *m,
+                               fv_error *error) {
+    bool   *used;
+    point  *p = (point *)points->data;
     int64_t n = 0;
-    for (int64_t i = 0; i < faces_of(&whole); i++)
-        for (int k = 0; k < 3 && !face_at(&whole, i)->gone; k++) used[face_at(&whole, i)->corner[k]] = true;
-    for (int64_t i = 0; i < whole.npoints; i++)
+    FV_TRY(FV_TAKE_ZEROED(used, (size_t)whole->npoints, error));
+    for (int64_t i = 0; i < faces_of(whole); i++)
+        for (int k = 0; k < 3 && !face_at(whole, i)->gone; k++) used[face_at(whole, i)->corner[k]] = true;
+    for (int64_t i = 0; i < whole->npoints; i++)
         if (used[i]) p[n++] = p[i];
     m->feret_max = greatest(p, n, spacing);
     m->feret_min = NAN;
     free(used);
+    return FV_OK;
+}
+
+static fv_status finish_space(fv__hull *hull, const double *spacing, fv__hull_measures *m, fv_error *error) {
+    fv_bytes  corners = { 0 }, convex = { 0 }, of_convex = { 0 };
+    solid     s = { 0 }, whole = { 0 };
+    fv_status status = corners_of(&hull->points, &corners, error);
+    if (status == FV_OK) status = solid_make(&s, &corners, error);
+    if (status == FV_OK) status = fill_space(hull, &s, &convex, &m->voxels, error);
+    if (status == FV_OK) status = corners_of(&convex, &of_convex, error);
+    if (status == FV_OK) status = solid_make(&whole, &of_convex, error);
+    if (status == FV_OK) status = measure_whole(&whole, &of_convex, spacing, m, error);
     solid_release(&s);
     solid_release(&whole);
     fv__bytes_release(&corners);
     fv__bytes_release(&convex);
     fv__bytes_release(&of_convex);
+    return status;
 }
 
-void fv__hull_finish(fv__hull *hull, const double spacing[3], bool plane, fv__hull_measures *measures) {
-    if (plane) {
-        finish_plane(hull, spacing, measures);
-        return;
-    }
+fv_status fv__hull_finish(fv__hull *hull, const double spacing[3], bool plane, fv__hull_measures *measures, fv_error *error) {
+    if (plane) return finish_plane(hull, spacing, measures, error);
     end_plane(hull);
-    finish_space(hull, spacing, measures);
+    return finish_space(hull, spacing, measures, error);
 }
 
 void fv__hull_release(fv__hull *hull) {

@@ -29,9 +29,9 @@ typedef struct fv__hull_measures {
 
 void fv__hull_start(fv__hull *hull);
 /* The row z, y reaches from first to last, both inside. Rows come in order, each once. */
-void fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t last);
+fv_status fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t last, fv_error *error);
 /* spacing: along z, y, x. plane: of a plane, where z is 0 and feret_min is wanted, too. */
-void fv__hull_finish(fv__hull *hull, const double spacing[3], bool plane, fv__hull_measures *measures);
-void fv__hull_release(fv__hull *hull);
+fv_status fv__hull_finish(fv__hull *hull, const double spacing[3], bool plane, fv__hull_measures *measures, fv_error *error);
+void      fv__hull_release(fv__hull *hull);
 
 #endif

@@ -173,7 +173,7 @@ static fv_status put_object(merge *m, fv_error *error) {
         spacing[3 - n + d] = m->labels.spacing[d];
         voxel *= m->labels.spacing[d];
     }
-    fv__hull_finish(&m->hull, spacing, n == 2, &measures);
+    FV_TRY(fv__hull_finish(&m->hull, spacing, n == 2, &measures, error));
     FV_TRY(fv__row_writer_next(&m->rows, &row, error));
     row++->integer = m->label;
     if (m->apart) row++->integer = m->index;
@@ -213,7 +213,7 @@ static fv_status end(void *context, fv_error *error) {
         m->voxels = 0;
     }
     int64_t length = m->labels.ndim == 3 ? m->labels.shape[1] : INT64_MAX;
-    fv__hull_row(&m->hull, m->row.key.third / length, m->row.key.third % length, m->row.first, m->row.last);
+    FV_TRY(fv__hull_row(&m->hull, m->row.key.third / length, m->row.key.third % length, m->row.first, m->row.last, error));
     m->voxels += m->row.voxels;
     return FV_OK;
 }

@@ -4,6 +4,7 @@
  * next voxel along each axis. The end puts the samples of all chunks in order and averages across the line.
  */
 #include "base/math.h"
+#include "base/take.h"
 #include "op/border.h"
 #include "op/sorted_runs.h"
 #include <stdio.h>
@@ -272,9 +273,10 @@ static fv_status put_rows(fv_finish *f, const line *l, const double *values, int
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
-    line      l = line_of(f->params, &f->in[0]->image);
-    int64_t   channels = channels_of(&f->in[0]->image);
-    double   *values = fv__calloc((size_t)(l.length * l.width * channels) * sizeof *values);
+    line    l = line_of(f->params, &f->in[0]->image);
+    int64_t channels = channels_of(&f->in[0]->image);
+    double *values;
+    FV_TRY(FV_TAKE_ZEROED(values, (size_t)(l.length * l.width * channels) * sizeof *values, error));
     fv_status status = gather(f, values, channels, error);
     if (status == FV_OK) status = put_rows(f, &l, values, channels, error);
     free(values);

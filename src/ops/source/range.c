@@ -1,4 +1,5 @@
 /* range: evenly spaced numbers, for angles and other long lists. */
+#include "base/take.h"
 #include "op/op.h"
 
 typedef struct {
@@ -27,7 +28,8 @@ static fv_status list(const void *parameters, fv_arena *arena, fv_list *out, fv_
     if (steps < 0) return fv_fail(error, FV_ERROR_USAGE, "a step of %g never leads from %g to %g", step, p->start, p->stop);
     if (steps >= MOST) return fv_fail(error, FV_ERROR_USAGE, "%g numbers; at most %d are possible", steps + 1, (int)MOST);
     int64_t count = (int64_t)steps + 1;
-    double *value = fv__arena_alloc(arena, (size_t)count * sizeof *value);
+    double *value;
+    FV_TRY(FV_TAKE_IN(arena, value, (size_t)count * sizeof *value, error));
     for (int64_t i = 0; i < count; i++) value[i] = p->start + (double)i * step;
     *out = (fv_list){ count, value };
     return FV_OK;

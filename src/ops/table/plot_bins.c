@@ -1,5 +1,6 @@
 /* plot: histograms and heat maps. */
 #include "base/math.h"
+#include "base/take.h"
 #include "ops/table/plot.h"
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ fv_status fv__plot_histogram(fv__plot *p, fv_error *error) {
     int      ngroups = FV_MAX(p->groups.count, 1);
     counting c = { .bins =
                        whole ? bins_of_whole(p->low_x, p->high_x, count) : bins_between(p->low_x, p->high_x, p->log_x, count) };
-    c.counts = fv__calloc((size_t)(ngroups * c.bins.count) * sizeof *c.counts);
+    FV_TRY(FV_TAKE_ZEROED(c.counts, (size_t)(ngroups * c.bins.count) * sizeof *c.counts, error));
     fv_status status = fv__plot_each(p, count_row, &c, error);
     for (int64_t i = 0; i < ngroups * c.bins.count && status == FV_OK; i++) {
         double bin = (double)(i % c.bins.count);
@@ -107,7 +108,7 @@ static fv_status merge_bin(void *context, const fv__plot_row *r, fv_error *error
 fv_status fv__plot_bins(fv__plot *p, fv_error *error) {
     int     ngroups = FV_MAX(p->groups.count, 1);
     merging m = { p, FV_MAX((p->nrows / ngroups + SHOWN_BINS - 1) / SHOWN_BINS, 1), NULL };
-    m.open = fv__calloc((size_t)ngroups * sizeof *m.open);
+    FV_TRY(FV_TAKE_ZEROED(m.open, (size_t)ngroups * sizeof *m.open, error));
     fv_status status = fv__plot_each(p, merge_bin, &m, error);
     for (int group = 0; group < ngroups && status == FV_OK; group++) status = put_open(&m, group, error);
     free(m.open);
@@ -148,9 +149,9 @@ fv_status fv__plot_heatmap(fv__plot *p, fv_error *error) {
     map     m = { .plot = p, .wide = p->named_x ? p->across.count : count, .high = p->named_y ? p->up.count : count };
     if (!p->named_x) m.across = bins_between(p->low_x, p->high_x, false, count);
     if (!p->named_y) m.up = bins_between(p->low_y, p->high_y, false, count);
-    m.sums = fv__calloc((size_t)(m.wide * m.high) * sizeof *m.sums);
-    m.counts = fv__calloc((size_t)(m.wide * m.high) * sizeof *m.counts);
-    fv_status status = fv__plot_each(p, add_row, &m, error);
+    fv_status status = FV_TAKE_ZEROED(m.sums, (size_t)(m.wide * m.high) * sizeof *m.sums, error);
+    if (status == FV_OK) status = FV_TAKE_ZEROED(m.counts, (size_t)(m.wide * m.high) * sizeof *m.counts, error);
+    if (status == FV_OK) status = fv__plot_each(p, add_row, &m, error);
     for (int64_t y = 0; y < m.high; y++)
         for (int64_t x = 0; x < m.wide && status == FV_OK; x++)
             if (m.counts[y * m.wide + x]) status = put_cell(p, &m, x, y, error);

@@ -1,5 +1,6 @@
 /* plot: boxes, violins and bars, one for each place and group. */
 #include "base/math.h"
+#include "base/take.h"
 #include "ops/table/plot.h"
 #include <stdlib.h>
 
@@ -143,7 +144,8 @@ static fv_status put_violin(fv__plot *p, const entry *all, int64_t count, fv_err
 /* ---------------------------------------------------------------- all of them */
 
 fv_status fv__plot_boxes(fv__plot *p, fv_error *error) {
-    entries   all = { p, fv__alloc((size_t)(p->nrows + 1) * sizeof *all.entries), 0 };
+    entries all = { .plot = p };
+    FV_TRY(FV_TAKE(all.entries, (size_t)(p->nrows + 1) * sizeof *all.entries, error));
     fv_status status = fv__plot_each(p, keep, &all, error);
     if (status == FV_OK) qsort(all.entries, (size_t)all.count, sizeof *all.entries, by_cell);
     for (int64_t from = 0, to; from < all.count && status == FV_OK; from = to) {
@@ -176,8 +178,9 @@ static fv_status add_to_bar(void *context, const fv__plot_row *r, fv_error *erro
 }
 
 fv_status fv__plot_bars(fv__plot *p, fv_error *error) {
-    int       count = FV_MAX(p->groups.count, 1) * p->across.count;
-    barring   b = { p, fv__calloc((size_t)(count + 1) * sizeof *b.bars) };
+    int     count = FV_MAX(p->groups.count, 1) * p->across.count;
+    barring b = { .plot = p };
+    FV_TRY(FV_TAKE_ZEROED(b.bars, (size_t)(count + 1) * sizeof *b.bars, error));
     fv_status status = fv__plot_each(p, add_to_bar, &b, error);
     for (int i = 0; i < count && status == FV_OK; i++) {
         const bar    *one = &b.bars[i];

@@ -1,5 +1,6 @@
 /* plot: points and lines. */
 #include "base/math.h"
+#include "base/take.h"
 #include "ops/table/plot.h"
 #include <stdlib.h>
 
@@ -67,7 +68,7 @@ fv_status fv__plot_points(fv__plot *p, fv_error *error) {
     if (p->nrows <= MOST_POINTS) return fv__plot_each(p, put_point, p, error);
     grid g = { .plot = p, .low_x = p->low_x, .high_x = p->high_x, .wide = WIDE };
     if (p->named_x) g.low_x = -0.5, g.high_x = p->across.count - 0.5, g.wide = p->across.count;
-    g.counts = fv__calloc((size_t)ngroups * HIGH * (size_t)g.wide * sizeof *g.counts);
+    FV_TRY(FV_TAKE_ZEROED(g.counts, (size_t)ngroups * HIGH * (size_t)g.wide * sizeof *g.counts, error));
     fv_status status = fv__plot_each(p, count_point, &g, error);
     if (status == FV_OK) status = put_fields(p, &g, ngroups, error);
     free(g.counts);
@@ -143,7 +144,8 @@ static fv_status put_line(fv__plot *p, const point *all, int64_t count, fv_error
 }
 
 fv_status fv__plot_lines(fv__plot *p, fv_error *error) {
-    points    all = { fv__alloc((size_t)(p->nrows + 1) * sizeof *all.points), 0 };
+    points all = { 0 };
+    FV_TRY(FV_TAKE(all.points, (size_t)(p->nrows + 1) * sizeof *all.points, error));
     fv_status status = fv__plot_each(p, keep_point, &all, error);
     if (status == FV_OK) qsort(all.points, (size_t)all.count, sizeof *all.points, along);
     for (int64_t from = 0, to; from < all.count && status == FV_OK; from = to) {

@@ -1,5 +1,6 @@
 /* align: a tilt series whose projections were displaced, put straight by correlating each with the one before. */
 #include "base/math.h"
+#include "base/take.h"
 #include "kernels/spectrum.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
@@ -304,9 +305,11 @@ static fv_status find_by_mass(fv_finish *f, const fv_scan *scan, double *total, 
     const align *p = f->params;
     int64_t      n = scan->nrows, nangles = scan->nangles;
     size_t       each = sizeof(pair) + (size_t)n * sizeof(double);
-    double      *center = fv__calloc((size_t)(nangles * (n + 2) + n) * sizeof *center), *dz = center + nangles;
-    double      *profiles = dz + nangles, *reference = profiles + nangles * n;
-    fv_status    status = FV_OK;
+    double      *center;
+    FV_TRY(FV_TAKE_ZEROED(center, (size_t)(nangles * (n + 2) + n) * sizeof *center, error));
+    double   *dz = center + nangles;
+    double   *profiles = dz + nangles, *reference = profiles + nangles * n;
+    fv_status status = FV_OK;
     for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) {
         const void *data = NULL;
         size_t      size = f->size(f, k);

@@ -1,4 +1,5 @@
 /* find_center: the detector column of the axis of rotation. */
+#include "base/take.h"
 #include "op/kernels.h"
 #include "op/reduce.h"
 #include "ops/tomography/center_methods.h"
@@ -211,9 +212,10 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     const find_center *p = f->params;
     fv_scan            scan;
     fv__scan_find(&f->in[0]->image, &p->geometry, &scan, NULL);
-    choice    c = choose(p, &scan);
-    int64_t   each = c.nrows * scan.ncolumns;
-    float    *images = fv__calloc((size_t)(c.nsides * each) * sizeof *images);
+    choice  c = choose(p, &scan);
+    int64_t each = c.nrows * scan.ncolumns;
+    float  *images;
+    FV_TRY(FV_TAKE_ZEROED(images, (size_t)(c.nsides * each) * sizeof *images, error));
     double   *angle = fv__calloc((size_t)scan.nangles * sizeof *angle), center = 0;
     fv_status status = collect(f, images, c.nrows, scan.ncolumns, error);
     for (int64_t a = 0; a < scan.nangles; a++) angle[a] = degrees(&p->geometry, a);

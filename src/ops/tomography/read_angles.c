@@ -1,4 +1,5 @@
 /* read_angles: the angles of a scan as its file, or a file beside it, tells them. */
+#include "base/take.h"
 #include "op/format.h"
 #include "op/kernels.h"
 #include "op/op.h"
@@ -82,9 +83,10 @@ static fv_status from_table(const read_angles *p, const fv_table_format *format,
     int       column = find_column(&reader->type, p->path && *p->path ? p->path : NULL);
     fv_status status = column < 0 ? no_column(p, &reader->type, error) : check_count(p->file, reader->nrows, error);
     if (status == FV_OK) {
-        double *value = fv__arena_alloc(arena, (size_t)reader->nrows * sizeof *value);
+        double *value;
+        status = FV_TAKE_IN(arena, value, (size_t)reader->nrows * sizeof *value, error);
         *out = (fv_list){ reader->nrows, value };
-        status = take_rows(reader, column, value, error);
+        if (status == FV_OK) status = take_rows(reader, column, value, error);
     }
     format->close(reader);
     return status;
@@ -97,7 +99,8 @@ static fv_status take_voxels(fv_reader *reader, double *to, fv_error *error) {
     fv_region            whole = fv__region_whole(type);
     int64_t              n = fv_image_type_voxels(type);
     fv_block             block;
-    void                *raw = fv__alloc((size_t)n * fv_dtype_size(type->dtype));
+    void                *raw;
+    FV_TRY(FV_TAKE(raw, (size_t)n * fv_dtype_size(type->dtype), error));
     fv__block_init(&block, type->dtype, &whole, raw);
     fv_status status = fv__reader_read(reader, &block, error);
     if (status == FV_OK) fv__kernels_current()->convert(to, FV_FLOAT64, raw, type->dtype, n);
@@ -119,8 +122,9 @@ static fv_status from_image(const read_angles *p, fv_arena *arena, fv_list *out,
             ? check_count(p->file, count, error)
             : fv_fail(error, FV_ERROR_INPUT,
                       "%s says no angles; give them as range(...), as a list, or from a .tlt, .mdoc or table file", p->file);
+    double *value = NULL;
+    if (status == FV_OK) status = FV_TAKE_IN(arena, value, (size_t)count * sizeof *value, error);
     if (status == FV_OK) {
-        double *value = fv__arena_alloc(arena, (size_t)count * sizeof *value);
         *out = (fv_list){ count, value };
         if (listed)
             status = take_voxels(reader, value, error);
