@@ -66,7 +66,8 @@ def metadata(folder):
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: fovea\nVersion: {version}\nSummary: {brief}\n"
                                    "License: Apache-2.0\nRequires-Python: >=3.9\nRequires-Dist: numpy>=1.22\n")
     (info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: fovea\nRoot-Is-Purelib: false\nTag: {tag}\n")
-    (info / "entry_points.txt").write_text("[console_scripts]\nfovea = fovea.__main__:main\n")
+    (info / "entry_points.txt").write_text("[console_scripts]\nfovea = fovea.__main__:main\n\n"
+                                           "[napari.manifest]\nfovea = fovea:napari.yaml\n")
     return info, f"fovea-{version}-{tag}.whl"
 
 

@@ -20,6 +20,12 @@ def file_operators():
 
 
 @functools.lru_cache(None)
+def all_formats():
+    """Descriptors of the formats of images."""
+    return json.loads(l.taken(l.lib.fv_describe_all(1)))["formats"]
+
+
+@functools.lru_cache(None)
 def python_names():
     """Operators by the name that they have in Python: `and` is and_."""
     return {name + "_" if keyword.iskeyword(name) else name: name for name in all_operators()}

@@ -319,10 +319,11 @@ _CLASSES = {l.IMAGE: Image, l.SCALAR: Scalar, l.TABLE: LazyTable}
 _known_types = {}  # of texts that read no files, by their inputs' types
 
 
-def infer(value):
-    """Finds the type of a new value from those of its inputs, so that mistakes are found where they are made."""
+def infer(value, rows=False):
+    """Finds the type of a new value from those of its inputs, so that mistakes are found where they are made. rows: it is made of
+    tables or is one; then images of a collection are not replaced by one image, because a table of theirs has more columns."""
     known, images = {}, []
-    for image in _images_before(value):
+    for image in _images_before(value, rows):
         images.append(image._type)
         known[id(image)] = f"input{len(images)}"
     if all(id(one) in known for one in value._inputs):
@@ -372,14 +373,15 @@ def _all_before(value):
     return found
 
 
-def _images_before(value):
-    """The nearest images that a value is made of, each once, through whatever else is between."""
+def _images_before(value, rows):
+    """The nearest images that a value is made of, each once, through whatever else is between. rows: and through images of a
+    collection."""
     found, seen, todo = [], set(), list(value._inputs)
     for one in todo:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if isinstance(one, Image):
+        if isinstance(one, Image) and not (rows and one._type.items):
             found.append(one)
         else:
             todo.extend(one._inputs)
@@ -393,7 +395,7 @@ def _typed(make, inputs, hint, kind):
     value = Value(make, inputs, hint)
     if kind in ("footprint", "list", "geometry", "list of files"):
         return value
-    value_type = infer(value)
+    value_type = infer(value, kind == "table" or any(isinstance(i, LazyTable) for i in inputs))
     return _CLASSES[value_type.kind](make, inputs, hint, value_type)
 
 
