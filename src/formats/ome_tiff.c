@@ -35,14 +35,7 @@ static fv_status layout(const fv_image_file *file, fv_file_layout *chosen, fv_er
         return fv_fail(error, FV_ERROR_USAGE, "%s: OME-TIFF has no pixels of type %s; convert(image, \"%s\") can be written",
                        file->path, fv_dtype_name(file->type->dtype),
                        fv_dtype_is_integer(file->type->dtype) ? "int32" : "float32");
-    return fv__tiff_layout(file, chosen, error);
-}
-
-static fv_status create(const fv_image_file *file, const fv_file_layout *chosen, const char *temporary, fv_writer **writer,
-                        fv_error *error) {
-    FV_TRY(fv__tiff_create(file, chosen, temporary, writer, error));
-    (*writer)->format = &fv_format_ome_tiff;
-    return FV_OK;
+    return fv__tiff_ome_layout(file, chosen, error);
 }
 
 /* ---------------------------------------------------------------- the description */
@@ -97,11 +90,12 @@ const fv_format fv_format_ome_tiff = {
     .name = "ome_tiff",
     .extensions = "ome.tif ome.tiff",
     .brief = "OME-TIFF: a TIFF with OME's description; it is read as any TIFF",
-    .writes = "tiled",
+    .writes = "with a pyramid if longer than 2048 pixels; `levels`",
     .keeps = "axes t z c y x, spacing and units",
     .compressions = "deflate|zstd|lzw|none",
+    .takes = "levels",
     .layout = layout,
-    .create = create,
+    .create = fv__tiff_ome_create,
     .encode = fv__tiff_encode,
     .assemble = fv__tiff_assemble,
     .begin = fv__tiff_begin,

@@ -97,6 +97,10 @@ void fv__tiff_ome_write(const fv_image_type *type, int leading, int64_t samples,
 fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
 fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **writer,
                           fv_error *error);
+/* The same for OME-TIFF, which may have coarser levels. */
+fv_status fv__tiff_ome_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+fv_status fv__tiff_ome_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **writer,
+                              fv_error *error);
 fv_status fv__tiff_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv__tiff_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
 fv_status fv__tiff_begin(fv_writer *writer, fv_error *error);

@@ -1,8 +1,10 @@
-/* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. Strips without
- * compression have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
+/* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. With a pyramid, a
+ * piece brings its part of every coarser level along, and tiles of these are put together in the end. Strips without compression
+ * have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
 #include "base/deflate.h"
 #include "base/take.h"
 #include "formats/tiff_parts.h"
+#include "formats/zarr_shrink.h"
 #include "formats/zarr_zstd.h"
 #include "op/dense.h"
 #include <assert.h>
@@ -13,7 +15,8 @@
 #include <zstd.h>
 
 enum { STRIP_BYTES = 256 << 10, TILE = 512, MOST_TILE_BYTES = 4 << 20, WIDEST_STRIP = 8192, DATA_START = 16, FLUSH = 4 << 20 };
-enum { DEFLATE, ZSTD, LZW, NONE }; /* as in the format's list of compressions */
+enum { LARGE = 2048, COARSEST = 1024 }; /* an image longer than the first gets levels until none is longer than the second */
+enum { DEFLATE, ZSTD, LZW, NONE };      /* as in the format's list of compressions */
 
 int64_t fv__tiff_classic_limit = UINT32_MAX; /* of the format; tests make it smaller, before anything runs */
 
@@ -23,6 +26,7 @@ typedef struct { /* what follows from type and options */
     int     leading; /* axes that are pages */
     int64_t width, height, samples;
     int64_t piece_width, piece_height, pieces_a_page, pages;
+    int     levels; /* of a pyramid, the image itself counted */
 } design;
 
 typedef struct {
@@ -47,11 +51,12 @@ static fv_status choose_level(design *chosen, const fv_write_options *options, f
     return FV_OK;
 }
 
-static fv_status choose_pieces(design *chosen, const fv_image_file *file, fv_error *error) {
+static fv_status choose_pieces(design *chosen, const fv_image_file *file, bool pyramid, fv_error *error) {
     const fv_write_options *options = file->options;
     int64_t                 pixel = chosen->samples * (int64_t)fv_dtype_size(file->type->dtype), tile = TILE;
     while (tile > 16 && tile * tile * pixel > MOST_TILE_BYTES) tile /= 2;
-    chosen->tiled = chosen->width > WIDEST_STRIP;
+    bool several = file->options->levels ? file->options->levels > 1 : FV_MAX(chosen->width, chosen->height) > LARGE;
+    chosen->tiled = chosen->width > WIDEST_STRIP || (pyramid && several);
     chosen->piece_width = chosen->tiled ? tile : chosen->width;
     chosen->piece_height = chosen->tiled ? tile : FV_MAX(FV_MIN(STRIP_BYTES / (pixel * chosen->width), chosen->height), 1);
     if (options->chunk_ndim > 0) {
@@ -73,6 +78,20 @@ static fv_status choose_pieces(design *chosen, const fv_image_file *file, fv_err
     return FV_OK;
 }
 
+/* A piece holds whole pixels of every level. */
+static fv_status choose_levels(design *chosen, const fv_image_file *file, fv_error *error) {
+    int64_t longest = FV_MAX(chosen->width, chosen->height), wanted = file->options->levels;
+    int     most = 1;
+    while (chosen->piece_width % ((int64_t)2 << (most - 1)) == 0 && chosen->piece_height % ((int64_t)2 << (most - 1)) == 0)
+        most++;
+    if (wanted > most)
+        return fv_fail(error, FV_ERROR_USAGE, "levels = %lld: tiles of %lld x %lld pixels can have %d", (long long)wanted,
+                       (long long)chosen->piece_height, (long long)chosen->piece_width, most);
+    chosen->levels = wanted ? (int)wanted : 1;
+    while (!wanted && longest > LARGE && chosen->levels < most && longest >> (chosen->levels - 1) > COARSEST) chosen->levels++;
+    return FV_OK;
+}
+
 static fv_status check_type(const char *path, const fv_image_type *type, bool channels, fv_error *error) {
     if (type->ndim < (channels ? 3 : 2))
         return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x", path);
@@ -84,7 +103,8 @@ static fv_status check_type(const char *path, const fv_image_type *type, bool ch
     return FV_OK;
 }
 
-static fv_status make_design(const fv_image_file *file, design *chosen, fv_error *error) {
+/* pyramid: it may have coarser levels. */
+static fv_status make_design(const fv_image_file *file, bool pyramid, design *chosen, fv_error *error) {
     const fv_image_type *type = file->type;
     bool                 channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
     FV_TRY(fv__compression_choose(&fv_format_tiff, file->options, &chosen->compression, error));
@@ -95,7 +115,9 @@ static fv_status make_design(const fv_image_file *file, design *chosen, fv_error
     chosen->samples = channels ? type->shape[chosen->leading + 2] : 1;
     chosen->predict = chosen->compression != NONE && fv_dtype_is_integer(type->dtype) && fv_dtype_size(type->dtype) <= 4;
     FV_TRY(choose_level(chosen, file->options, error));
-    FV_TRY(choose_pieces(chosen, file, error));
+    FV_TRY(choose_pieces(chosen, file, pyramid, error));
+    chosen->levels = 1;
+    if (pyramid && chosen->tiled) FV_TRY(choose_levels(chosen, file, error));
     chosen->pages = 1;
     for (int d = 0; d < chosen->leading; d++) chosen->pages *= type->shape[d];
     chosen->pieces_a_page = ((chosen->height + chosen->piece_height - 1) / chosen->piece_height) *
@@ -103,24 +125,33 @@ static fv_status make_design(const fv_image_file *file, design *chosen, fv_error
     return FV_OK;
 }
 
-fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+static fv_status lay_out(const fv_image_file *file, bool pyramid, fv_file_layout *layout, fv_error *error) {
     const fv_image_type *type = file->type;
     design               chosen = { 0 };
-    FV_TRY(make_design(file, &chosen, error));
+    FV_TRY(make_design(file, pyramid, &chosen, error));
     for (int d = 0; d < type->ndim; d++) layout->piece[d] = d < chosen.leading ? 1 : type->shape[d];
     layout->piece[chosen.leading] = chosen.piece_height;
     layout->piece[chosen.leading + 1] = chosen.piece_width;
     int64_t bytes = chosen.piece_height * chosen.piece_width * chosen.samples * (int64_t)fv_dtype_size(type->dtype);
     layout->piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
+    if (chosen.levels > 1) layout->piece_memory += bytes;
     layout->parallel = layout->any_region = chosen.compression == NONE && !chosen.tiled && type->dtype != FV_BOOL;
     return FV_OK;
 }
 
-fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
-                          fv_error *error) {
+fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    return lay_out(file, false, layout, error);
+}
+
+fv_status fv__tiff_ome_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    return lay_out(file, true, layout, error);
+}
+
+static fv_status make_writer(const fv_image_file *file, const fv_format *format, const fv_file_layout *layout,
+                             const char *temporary, fv_writer **out, fv_error *error) {
     design chosen = { 0 };
-    FV_TRY(make_design(file, &chosen, error));
-    writer *w = fv__writer_new(sizeof *w, &fv_format_tiff, file, layout, temporary);
+    FV_TRY(make_design(file, format == &fv_format_ome_tiff, &chosen, error));
+    writer *w = fv__writer_new(sizeof *w, format, file, layout, temporary);
     w->design = chosen;
     pthread_mutex_init(&w->mutex, NULL);
     w->fd = -1;
@@ -128,6 +159,16 @@ fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layou
     memcpy(w->dense.shape, file->type->shape, sizeof w->dense.shape);
     *out = &w->base;
     return FV_OK;
+}
+
+fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                          fv_error *error) {
+    return make_writer(file, &fv_format_tiff, layout, temporary, out, error);
+}
+
+fv_status fv__tiff_ome_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                              fv_error *error) {
+    return make_writer(file, &fv_format_ome_tiff, layout, temporary, out, error);
 }
 
 void fv__tiff_free_writer(fv_writer *base) {
@@ -191,12 +232,11 @@ static fv_status compress(const writer *w, const void *data, size_t size, fv_byt
     return FV_OK;
 }
 
-fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
-    (void)piece;
-    const writer *w = (const writer *)base;
-    size_t        size = fv_dtype_size(block->dtype);
-    int64_t       rows = block->region.size[w->design.leading], columns = block->region.size[w->design.leading + 1];
-    int64_t       row_bytes = w->design.piece_width * w->design.samples * (int64_t)size,
+/* A strip or a tile of any level. */
+static fv_status encode_block(const writer *w, const fv_block *block, fv_bytes *out, fv_error *error) {
+    size_t  size = fv_dtype_size(block->dtype);
+    int64_t rows = block->region.size[w->design.leading], columns = block->region.size[w->design.leading + 1];
+    int64_t row_bytes = w->design.piece_width * w->design.samples * (int64_t)size,
             held = w->design.tiled ? w->design.piece_height : rows;
     size_t bytes = (size_t)(held * row_bytes);
     char  *raw;
@@ -214,6 +254,63 @@ fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block,
     fv_status status = compress(w, raw, bytes, out, error);
     fv__buffer_free(raw, bytes + (size_t)row_bytes);
     return status;
+}
+
+/* ---------------------------------------------------------------- coarser levels */
+
+/* A box of the page at that level: what lies over one of the image that begins at a multiple of the level's step. */
+static fv_region coarse_box(const writer *w, const fv_region *region, int level) {
+    fv_region box = *region;
+    for (int d = w->design.leading; d < w->design.leading + 2; d++) {
+        int64_t step = (int64_t)1 << level;
+        box.start[d] = region->start[d] / step;
+        box.size[d] = (region->start[d] + region->size[d] + step - 1) / step - box.start[d];
+    }
+    return box;
+}
+
+static int64_t box_bytes(const writer *w, const fv_region *box) {
+    return fv__region_voxels(box) * (int64_t)fv_dtype_size(w->base.type.dtype);
+}
+
+/* Labels stay what they are: of bools and wide integers the first pixel is taken, of others the mean, as in OME-Zarr. */
+static bool takes_mean(fv_dtype dtype) { return dtype != FV_BOOL && (!fv_dtype_is_integer(dtype) || fv_dtype_size(dtype) < 4); }
+
+/* Appends the parts of all coarser levels that lie over a piece. */
+static fv_status append_levels(const writer *w, const fv_block *block, fv_bytes *out, fv_error *error) {
+    bool      halved[FV_MAX_DIMS] = { false };
+    int64_t   room = 0;
+    fv_region fine = block->region;
+    for (int level = 1; level < w->design.levels; level++) {
+        fv_region box = coarse_box(w, &block->region, level);
+        room += box_bytes(w, &box);
+    }
+    FV_TRY(fv__bytes_need(out, (size_t)room, error));
+    halved[w->design.leading] = halved[w->design.leading + 1] = true;
+    fv_block from = *block;
+    for (int level = 1; level < w->design.levels; level++) {
+        fv_block  to;
+        fv_region box = fv__zarr_shrunk(&fine, halved);
+        fv__block_init(&to, block->dtype, &box, fv__bytes_append(out, NULL, (size_t)box_bytes(w, &box)));
+        fv__zarr_shrink(&from, &to, halved, takes_mean(block->dtype));
+        from = to;
+        fine = box;
+    }
+    return FV_OK;
+}
+
+/* With a pyramid, the piece itself is preceded by its size and followed by its parts of the levels. */
+fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+    (void)piece;
+    const writer *w = (const writer *)base;
+    if (w->design.levels == 1) return encode_block(w, block, out, error);
+    uint64_t size = 0;
+    size_t   begin = out->size;
+    fv__bytes_append(out, &size, sizeof size);
+    FV_TRY(encode_block(w, block, out, error));
+    size = out->size - begin - sizeof size;
+    memcpy(out->data + begin, &size, sizeof size);
+    return append_levels(w, block, out, error);
 }
 
 /* ---------------------------------------------------------------- directories
@@ -286,14 +383,16 @@ static void put_rational(directory *d, int tag, double value) {
     put_entry(d, tag, TIFF_RATIONAL, 1, fraction, sizeof fraction);
 }
 
+typedef struct { /* of a piece in the file */
+    int64_t  offset;
+    uint32_t size;
+} place;
+
 /* Offsets or sizes of the pieces of a page. */
-static void put_places(directory *d, int tag, const uint32_t *sizes, int64_t count, int64_t offset, bool offsets) {
+static void put_places(directory *d, int tag, const place *places, int64_t count, bool offsets) {
     size_t   word = d->big && offsets ? 8 : 4;
     fv_bytes values = { 0 };
-    for (int64_t i = 0; i < count; i++) {
-        put_number(&values, offsets ? (uint64_t)offset : sizes[i], (int)word);
-        offset += sizes[i];
-    }
+    for (int64_t i = 0; i < count; i++) put_number(&values, offsets ? (uint64_t)places[i].offset : places[i].size, (int)word);
     put_entry(d, tag, word == 8 ? TIFF_LONG8 : TIFF_LONG, (uint64_t)count, values.data, values.size);
     fv__bytes_release(&values);
 }
@@ -304,7 +403,31 @@ static int sample_format(fv_dtype dtype) {
     return fv_dtype_is_signed(dtype) ? SAMPLEFORMAT_INT : SAMPLEFORMAT_UINT;
 }
 
-static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes, int64_t offset, directory *d) {
+/* The size of a level of a page. */
+static int64_t level_height(const design *chosen, int level) { return (chosen->height + ((int64_t)1 << level) - 1) >> level; }
+static int64_t level_width(const design *chosen, int level) { return (chosen->width + ((int64_t)1 << level) - 1) >> level; }
+static int64_t level_pieces(const design *chosen, int level) {
+    return (level_height(chosen, level) + chosen->piece_height - 1) / chosen->piece_height *
+           ((level_width(chosen, level) + chosen->piece_width - 1) / chosen->piece_width);
+}
+
+/* Of all levels of a page. */
+static int64_t pieces_in_file(const design *chosen) {
+    int64_t count = 0;
+    for (int level = 0; level < chosen->levels; level++) count += level_pieces(chosen, level);
+    return count;
+}
+
+/* Where the directories of the coarser levels lie. */
+static void put_levels(directory *d, const int64_t *levels, int count) {
+    fv_bytes values = { 0 };
+    for (int i = 0; i < count; i++) put_number(&values, (uint64_t)levels[i], d->big ? 8 : 4);
+    put_entry(d, TIFFTAG_SUBIFD, d->big ? TIFF_IFD8 : TIFF_IFD, (uint64_t)count, values.data, values.size);
+    fv__bytes_release(&values);
+}
+
+/* levels: where the directories of coarser levels lie, for that of the image itself. */
+static void fill_directory(const writer *w, int64_t page, int level, const place *places, const int64_t *levels, directory *d) {
     static const int     compressions[] = { COMPRESSION_ADOBE_DEFLATE, COMPRESSION_ZSTD, COMPRESSION_LZW, COMPRESSION_NONE };
     const fv_image_type *type = &w->base.type;
     bool                 colour = w->design.samples == 3 || w->design.samples == 4;
@@ -317,19 +440,20 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
         fv__bytes_clear(&description);
         fv__tiff_ome_write(type, w->design.leading, w->design.samples, &description);
     }
-    bool told = page == 0 && description.size > 0;
-    d->expected = 16 + told + w->design.tiled + (extra > 0) + w->design.predict;
-    put_long(d, TIFFTAG_SUBFILETYPE, w->design.pages > 1 ? FILETYPE_PAGE : 0);
-    put_long(d, TIFFTAG_IMAGEWIDTH, w->design.width);
-    put_long(d, TIFFTAG_IMAGELENGTH, w->design.height);
+    bool    told = page == 0 && level == 0 && description.size > 0, pyramid = level == 0 && w->design.levels > 1;
+    int64_t count = level_pieces(&w->design, level);
+    d->expected = 16 + told + w->design.tiled + (extra > 0) + w->design.predict + pyramid;
+    put_long(d, TIFFTAG_SUBFILETYPE, level ? FILETYPE_REDUCEDIMAGE : w->design.pages > 1 ? FILETYPE_PAGE : 0);
+    put_long(d, TIFFTAG_IMAGEWIDTH, level_width(&w->design, level));
+    put_long(d, TIFFTAG_IMAGELENGTH, level_height(&w->design, level));
     put_shorts(d, TIFFTAG_BITSPERSAMPLE, 8 * (int)fv_dtype_size(type->dtype), w->design.samples);
     put_short(d, TIFFTAG_COMPRESSION, compressions[w->design.compression]);
     put_short(d, TIFFTAG_PHOTOMETRIC, colour ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
     if (told) put_entry(d, TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, description.size + 1, description.data, description.size + 1);
-    if (!w->design.tiled) put_places(d, TIFFTAG_STRIPOFFSETS, sizes, w->design.pieces_a_page, offset, true);
+    if (!w->design.tiled) put_places(d, TIFFTAG_STRIPOFFSETS, places, count, true);
     put_short(d, TIFFTAG_SAMPLESPERPIXEL, (int)w->design.samples);
     if (!w->design.tiled) put_long(d, TIFFTAG_ROWSPERSTRIP, w->design.piece_height);
-    if (!w->design.tiled) put_places(d, TIFFTAG_STRIPBYTECOUNTS, sizes, w->design.pieces_a_page, offset, false);
+    if (!w->design.tiled) put_places(d, TIFFTAG_STRIPBYTECOUNTS, places, count, false);
     put_rational(d, TIFFTAG_XRESOLUTION, resolution[0]);
     put_rational(d, TIFFTAG_YRESOLUTION, resolution[1]);
     put_short(d, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
@@ -338,8 +462,9 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
     if (w->design.predict) put_short(d, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
     if (w->design.tiled) put_long(d, TIFFTAG_TILEWIDTH, w->design.piece_width);
     if (w->design.tiled) put_long(d, TIFFTAG_TILELENGTH, w->design.piece_height);
-    if (w->design.tiled) put_places(d, TIFFTAG_TILEOFFSETS, sizes, w->design.pieces_a_page, offset, true);
-    if (w->design.tiled) put_places(d, TIFFTAG_TILEBYTECOUNTS, sizes, w->design.pieces_a_page, offset, false);
+    if (w->design.tiled) put_places(d, TIFFTAG_TILEOFFSETS, places, count, true);
+    if (w->design.tiled) put_places(d, TIFFTAG_TILEBYTECOUNTS, places, count, false);
+    if (pyramid) put_levels(d, levels, w->design.levels - 1);
     if (extra > 0)
         put_shorts(d, TIFFTAG_EXTRASAMPLES,
                    w->design.samples == 4 || w->design.samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED, extra);
@@ -352,38 +477,158 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
 
 static int64_t aligned(int64_t position) { return (position + 15) / 16 * 16; }
 
-/* All pieces, one after another; their sizes are kept. */
-static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, uint32_t *sizes, int64_t *end, fv_error *error) {
+/* All pieces of the image itself, one after another; places of coarser levels are left out. */
+static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, place *places, int64_t *end, fv_error *error) {
+    int64_t all = pieces_in_file(&w->design);
     *end = DATA_START;
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      size;
         FV_TRY(pieces->get(pieces, i, &data, &size, error));
+        if (w->design.levels > 1) {
+            uint64_t own;
+            memcpy(&own, data, sizeof own);
+            data = (const char *)data + sizeof own;
+            size = own;
+        }
         FV_TRY(fv__file_write_at(fd, data, size, *end, w->base.path, error));
-        sizes[i] = (uint32_t)size;
+        places[i / w->design.pieces_a_page * all + i % w->design.pieces_a_page] = (place){ *end, (uint32_t)size };
         *end += (int64_t)size;
     }
     return FV_OK;
 }
 
-static fv_status put_directories(const writer *w, int fd, const uint32_t *sizes, int64_t position, bool big, fv_error *error) {
-    int64_t   offset = DATA_START;
+/* A piece's part of a level: behind the piece itself and its parts of finer levels. */
+static fv_status find_part(const writer *w, fv_pieces *pieces, const fv_lattice *lattice, int64_t index, int level,
+                           fv_block *part, fv_error *error) {
+    const void *data;
+    size_t      size;
+    uint64_t    own;
+    fv_region   region = fv__lattice_chunk(lattice, index);
+    FV_TRY(pieces->get(pieces, index, &data, &size, error));
+    memcpy(&own, data, sizeof own);
+    const char *at = (const char *)data + sizeof own + own;
+    for (int finer = 1; finer < level; finer++) {
+        fv_region box = coarse_box(w, &region, finer);
+        at += box_bytes(w, &box);
+    }
+    fv_region box = coarse_box(w, &region, level);
+    fv__block_init(part, w->base.type.dtype, &box, (void *)(uintptr_t)at);
+    return FV_OK;
+}
+
+/* A tile of a coarser level, of the parts of all pieces below it. */
+static fv_status gather_tile(const writer *w, fv_pieces *pieces, const fv_lattice *lattice, const fv_block *tile, int level,
+                             fv_error *error) {
+    int     y = w->design.leading;
+    int64_t position[FV_MAX_DIMS] = { 0 }, step[2] = { w->design.piece_height, w->design.piece_width };
+    for (int d = 0; d < y; d++) position[d] = tile->region.start[d];
+    int64_t end[2];
+    for (int d = 0; d < 2; d++)
+        end[d] = FV_MIN((tile->region.start[y + d] + tile->region.size[y + d]) << level, lattice->shape[y + d]);
+    for (int64_t row = tile->region.start[y] << level; row < end[0]; row += step[0])
+        for (int64_t column = tile->region.start[y + 1] << level; column < end[1]; column += step[1]) {
+            fv_block part;
+            position[y] = row;
+            position[y + 1] = column;
+            FV_TRY(find_part(w, pieces, lattice, fv__lattice_index(lattice, position), level, &part, error));
+            fv_block window = fv__block_window(tile, &part.region);
+            fv__block_copy(&window, &part);
+        }
+    return FV_OK;
+}
+
+static fv_status put_level(const writer *w, fv_pieces *pieces, int fd, int level, int64_t page, place *places, void *memory,
+                           int64_t *end, fv_error *error) {
+    fv_lattice image, tiles;
+    int64_t    shape[FV_MAX_DIMS];
+    memcpy(shape, w->base.type.shape, sizeof shape);
+    fv__lattice_init(&image, w->base.type.ndim, shape, w->base.layout.piece);
+    shape[w->design.leading] = level_height(&w->design, level);
+    shape[w->design.leading + 1] = level_width(&w->design, level);
+    fv__lattice_init(&tiles, w->base.type.ndim, shape, w->base.layout.piece);
+    int64_t   count = level_pieces(&w->design, level);
+    fv_bytes  encoded = { 0 };
+    fv_status status = FV_OK;
+    for (int64_t i = 0; i < count && status == FV_OK; i++) {
+        fv_region region = fv__lattice_chunk(&tiles, page * count + i);
+        fv_block  tile;
+        fv__block_init(&tile, w->base.type.dtype, &region, memory);
+        fv__bytes_clear(&encoded);
+        status = gather_tile(w, pieces, &image, &tile, level, error);
+        if (status == FV_OK) status = encode_block(w, &tile, &encoded, error);
+        if (status == FV_OK) status = fv__file_write_at(fd, encoded.data, encoded.size, *end, w->base.path, error);
+        places[i] = (place){ *end, (uint32_t)encoded.size };
+        *end += (int64_t)encoded.size;
+    }
+    fv__bytes_release(&encoded);
+    return status;
+}
+
+static fv_status put_coarser(const writer *w, fv_pieces *pieces, int fd, place *places, int64_t *end, fv_error *error) {
+    size_t bytes =
+        (size_t)(w->design.piece_height * w->design.piece_width * w->design.samples) * fv_dtype_size(w->base.type.dtype);
+    void *memory;
+    if (w->design.levels == 1) return FV_OK;
+    FV_TRY(FV_TAKE_BUFFER(memory, bytes, error));
+    fv_status status = FV_OK;
+    for (int64_t page = 0; page < w->design.pages; page++) {
+        place *own = places + page * pieces_in_file(&w->design);
+        for (int level = 1; level < w->design.levels && status == FV_OK; level++) {
+            own += level_pieces(&w->design, level - 1);
+            status = put_level(w, pieces, fd, level, page, own, memory, end, error);
+        }
+    }
+    fv__buffer_free(memory, bytes);
+    return status;
+}
+
+static int64_t directory_end(const directory *d) {
+    return aligned(d->position + directory_bytes(d->big, d->count) + (int64_t)d->values.size);
+}
+
+/* Appends a directory, up to where the next begins. */
+static void close_directory(directory *d, int64_t next, fv_bytes *out) {
+    size_t end = out->size + (size_t)(directory_end(d) - d->position);
+    put_number(out, (uint64_t)d->count, d->big ? 8 : 2);
+    fv__bytes_append(out, d->entries.data, d->entries.size);
+    put_number(out, (uint64_t)next, d->big ? 8 : 4);
+    fv__bytes_append(out, d->values.data, d->values.size);
+    while (out->size < end) fv__bytes_append(out, "", 1);
+    fv__bytes_release(&d->entries);
+    fv__bytes_release(&d->values);
+}
+
+/* The directory of a page, followed by those of its coarser levels, whose places it tells; so it is filled a first time to learn
+ * its length. */
+static void put_page(const writer *w, int64_t page, const place *places, int64_t position, bool big, fv_bytes *out) {
+    int64_t   levels[64] = { 0 };
+    fv_bytes  coarser = { 0 };
+    directory first = { .big = big, .position = position }, own = first;
+    fill_directory(w, page, 0, places, levels, &first);
+    int64_t end = directory_end(&first);
+    fv__bytes_release(&first.entries);
+    fv__bytes_release(&first.values);
+    const place *at = places;
+    for (int level = 1; level < w->design.levels; level++) {
+        directory d = { .big = big, .position = end };
+        at += level_pieces(&w->design, level - 1);
+        fill_directory(w, page, level, at, NULL, &d);
+        levels[level - 1] = end;
+        end = directory_end(&d);
+        close_directory(&d, 0, &coarser);
+    }
+    fill_directory(w, page, 0, places, levels, &own);
+    close_directory(&own, page + 1 < w->design.pages ? end : 0, out);
+    fv__bytes_append(out, coarser.data, coarser.size);
+    fv__bytes_release(&coarser);
+}
+
+static fv_status put_directories(const writer *w, int fd, const place *places, int64_t position, bool big, fv_error *error) {
     fv_bytes  waiting = { 0 };
     fv_status status = FV_OK;
     for (int64_t page = 0; page < w->design.pages && status == FV_OK; page++) {
-        const uint32_t *own = sizes + page * w->design.pieces_a_page;
-        int64_t         begin = position + (int64_t)waiting.size;
-        directory       d = { .big = big, .position = begin };
-        fill_directory(w, page, own, offset, &d);
-        for (int64_t i = 0; i < w->design.pieces_a_page; i++) offset += own[i];
-        int64_t end = aligned(begin + directory_bytes(big, d.count) + (int64_t)d.values.size);
-        put_number(&waiting, (uint64_t)d.count, big ? 8 : 2);
-        fv__bytes_append(&waiting, d.entries.data, d.entries.size);
-        put_number(&waiting, page + 1 < w->design.pages ? (uint64_t)end : 0, big ? 8 : 4);
-        fv__bytes_append(&waiting, d.values.data, d.values.size);
-        while (position + (int64_t)waiting.size < end) fv__bytes_append(&waiting, "", 1);
-        fv__bytes_release(&d.entries);
-        fv__bytes_release(&d.values);
+        put_page(w, page, places + page * pieces_in_file(&w->design), position + (int64_t)waiting.size, big, &waiting);
         if (waiting.size < FLUSH && page + 1 < w->design.pages) continue;
         status = fv__file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);
         position += (int64_t)waiting.size;
@@ -407,10 +652,10 @@ static fv_status put_header(const writer *w, int fd, int64_t first, bool big, fv
 }
 
 /* All that is not voxels, which end at `end`. */
-static fv_status put_container(const writer *w, int fd, const uint32_t *sizes, int64_t end, fv_error *error) {
-    int64_t first = aligned(end);
-    bool    big = first + w->design.pages * 4096 + w->design.pages * w->design.pieces_a_page * 8 > fv__tiff_classic_limit;
-    FV_TRY(put_directories(w, fd, sizes, first, big, error));
+static fv_status put_container(const writer *w, int fd, const place *places, int64_t end, fv_error *error) {
+    int64_t first = aligned(end), pages = w->design.pages;
+    bool    big = first + pages * w->design.levels * 4096 + pages * pieces_in_file(&w->design) * 8 > fv__tiff_classic_limit;
+    FV_TRY(put_directories(w, fd, places, first, big, error));
     return put_header(w, fd, first, big, error);
 }
 
@@ -419,12 +664,13 @@ fv_status fv__tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error)
     int           fd;
     int64_t       end;
     FV_TRY(fv__file_open_write(base->path, &fd, error));
-    uint32_t *sizes;
-    fv_status status = FV_TAKE(sizes, (size_t)pieces->count * sizeof *sizes, error);
-    if (status == FV_OK) status = put_pieces(w, pieces, fd, sizes, &end, error);
-    if (status == FV_OK) status = put_container(w, fd, sizes, end, error);
+    place    *places;
+    fv_status status = FV_TAKE(places, (size_t)(w->design.pages * pieces_in_file(&w->design)) * sizeof *places, error);
+    if (status == FV_OK) status = put_pieces(w, pieces, fd, places, &end, error);
+    if (status == FV_OK) status = put_coarser(w, pieces, fd, places, &end, error);
+    if (status == FV_OK) status = put_container(w, fd, places, end, error);
     if (status == FV_OK) fv__file_start_sync(fd);
-    free(sizes);
+    free(places);
     fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }
@@ -442,15 +688,17 @@ fv_status fv__tiff_begin(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
     int64_t count = w->design.pages * w->design.pieces_a_page,
             row = w->design.width * w->design.samples * (int64_t)fv_dtype_size(base->type.dtype);
-    uint32_t *sizes;
-    FV_TRY(FV_TAKE(sizes, (size_t)count * sizeof *sizes, error));
+    place  *places;
+    int64_t end = DATA_START;
+    FV_TRY(FV_TAKE(places, (size_t)count * sizeof *places, error));
     for (int64_t i = 0; i < count; i++) {
         int64_t y = i % w->design.pieces_a_page * w->design.piece_height;
-        sizes[i] = (uint32_t)(FV_MIN(w->design.piece_height, w->design.height - y) * row);
+        places[i] = (place){ end, (uint32_t)(FV_MIN(w->design.piece_height, w->design.height - y) * row) };
+        end += places[i].size;
     }
     fv_status status = open_once(w, error);
-    if (status == FV_OK) status = put_container(w, w->fd, sizes, DATA_START + fv__dense_bytes(&w->dense), error);
-    free(sizes);
+    if (status == FV_OK) status = put_container(w, w->fd, places, end, error);
+    free(places);
     return status;
 }
 

@@ -76,6 +76,48 @@ def sizes_of_pixels_are_told_and_kept(folder):
     assert "0.25" in said and "micrometer" in said, said
 
 
+def halved(np, array, first, mean):
+    """The next level: along the axes y and x that begin at `first`, the mean of what is there, halves up, or the first."""
+    pad = [(0, n % 2 if first <= d < first + 2 else 0) for d, n in enumerate(array.shape)]
+    whole = np.moveaxis(np.pad(array.astype("float64"), pad, constant_values=np.nan), [first, first + 1], [0, 1])
+    parts = np.stack([whole[i::2, j::2] for i in range(2) for j in range(2)])
+    coarse = np.moveaxis(np.nanmean(parts, 0) if mean else parts[0], [0, 1], [first, first + 1])
+    return (coarse if array.dtype.kind == "f" else np.floor(coarse + 0.5)).astype(array.dtype)
+
+
+@test
+def large_images_have_a_pyramid(folder):
+    np, tifffile = modules()
+    for shape, axes, dtype, options, levels in (
+            ((2100, 1000), "y x", "uint16", "", 3), ((700, 901), "y x", "uint8", ", levels = 3", 3),
+            ((2, 3, 515, 130), "t c y x", "uint16", ", levels = 2", 2), ((3, 600, 513), "z y x", "float32", ", levels = 4", 4),
+            ((530, 540, 3), "y x c", "uint8", ", levels = 3", 3), ((600, 600), "y x", "int32", ", levels = 2", 2),
+            ((300, 333), "y x", "uint16", ", levels = 5, chunk = [64, 32]", 5), ((1000, 2040), "y x", "uint8", "", 1),
+            ((700, 600), "y x", "uint16", ', levels = 2, compression = "none"', 2)):
+        array = (np.random.default_rng(4).random(shape) * 200).astype(dtype)
+        save(np, folder, array)
+        path, first = convert(folder, axes, "p.ome.tif", options), axes.split().index("y")
+        with tifffile.TiffFile(path) as file:
+            found = file.series[0].levels
+            assert len(found) == levels and file.is_ome and len(file.series) == 1, (shape, found)
+            for level in found:
+                close = np.allclose(level.asarray(), array, rtol=1e-6, atol=0)
+                assert close if dtype == "float32" else np.array_equal(level.asarray(), array), (shape, axes, level.shape)
+                array = halved(np, array, first, dtype != "int32")
+        run("run", "-q", "--overwrite", "-e", 'read("p.ome.tif") |> write("again.npy")', folder=folder)
+        assert np.array_equal(np.load(pathlib.Path(folder, "again.npy")), np.load(pathlib.Path(folder, "in.npy"))), shape
+        wanted = path.read_bytes()
+        for more in (["--chunk", "100"], ["--workers", "1"], ["--engine", "processes"]):
+            run("run", "-q", "--overwrite", "--fresh", *more, "-e",
+                f'name_axes(read("in.npy"), "{axes}") |> write("p.ome.tif"{options})', folder=folder)
+            assert path.read_bytes() == wanted, (shape, more)
+    for options, words in ((", levels = 9, chunk = [16, 16]", "can have 5"), (", levels = 12", "can have 10")):
+        said = run("run", "-e", f'phantom("cells", [900, 900]) |> write("q.ome.tif"{options})', folder=folder, code=2).stderr
+        assert words in said, said
+    said = run("run", "-e", 'phantom("cells", [90, 90]) |> write("q.tif", levels = 2)', folder=folder, code=2).stderr
+    assert "levels" in said, said
+
+
 @test
 def stacks_in_micrometres_are_those_of_imagej(folder):
     np, tifffile = modules()

@@ -32,8 +32,8 @@ static const fv_param params[] = {
     FV_PARAM(write_params, shard, .def = "", .min = 1, .max = 1e9,
              .doc = "of Zarr: shape of a shard, a file that holds many chunks, in voxels; left out: one file for each chunk"),
     FV_PARAM(write_params, levels, .def = "0", .min = 0, .max = 32,
-             .doc = "of Zarr: levels of the pyramid, including the image itself; 0: until the last one is small, 1: no "
-                    "pyramid"),
+             .doc = "of Zarr and OME-TIFF: levels of the pyramid, including the image itself; 0: until the last one is small, "
+                    "1: no pyramid"),
     FV_PARAM(write_params, version, .def = "",
              .doc = "version of the format, if it is written in several, such as \"0.4\" or \"0.5\" of OME-Zarr"),
     FV_PARAM(write_params, quality, .def = "0", .min = 0, .max = 100,
