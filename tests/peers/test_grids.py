@@ -14,6 +14,7 @@ try:
     import scipy.ndimage as ndimage
     import skimage.measure
     import skimage.transform
+    from scipy.spatial.transform import Rotation
 except ImportError as missing:
     print(f"skip grids: {missing}")
     sys.exit(0)
@@ -129,6 +130,13 @@ def simpleitk_resamples_alike():
         print(f"skip simpleitk_resample: {missing}")
         return
     first, second = volumes()
+    # ITK reads no sheared grids
+    for image, angles, spacing in ((first, [170, 12, -9], [1.9, 1.4, 2.8]), (second, [95, -5, 4], [1.5, 1.8, 2.5])):
+        matrix = image.affine.copy()
+        matrix[:3, :3] = Rotation.from_euler("xyz", angles, degrees=True).as_matrix() * spacing
+        matrix[:3, 3] = [5, -3, 8] - matrix[:3, :3] @ np.array(image.shape) / 2
+        image.set_sform(matrix)
+        image.set_qform(matrix)
     with tempfile.TemporaryDirectory() as folder:
         ours = nifti("resample(a, b, order = 1, cval = -1)", folder, a=first, b=second).get_fdata()
         moving, fixed = (SimpleITK.ReadImage(f"{folder}/{name}.nii") for name in "ab")
