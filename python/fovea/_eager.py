@@ -10,5 +10,15 @@ def run(expression, axes=None, **arrays):
 
 def call(operator, image, *, named=None, **parameters):
     """What an operator makes of one array, with parameters as Python values; None leaves one out."""
-    given = "".join([f", {name} = {literal(value)}" for name, value in parameters.items() if value is not None])
+    given = "".join([f", {name} = {_word(value)}" for name, value in parameters.items() if value is not None])
     return run(f"{operator}(a{given})", named, a=image)
+
+
+def _word(value):
+    """A value as the language writes it; the usual types without a detour, because small calls are made of them."""
+    kind = type(value)
+    if kind is float or kind is int:
+        return repr(value)
+    if kind is list:
+        return "[" + ", ".join([_word(one) for one in value]) + "]"
+    return literal(value)

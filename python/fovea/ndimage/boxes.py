@@ -83,7 +83,7 @@ def _box_jobs(array, axes, size, mode, origin):
 
 def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The mean of a box."""
-    array = s.image_of(input)
+    array, given = s.image_of(input), output
     output = s.output_of(output, array, complex_output=array.dtype.kind == "c")
     jobs = _box_jobs(array, axes, size, mode, origin)
     if not jobs or array.size == 0:
@@ -95,7 +95,7 @@ def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=
         found = _boxed("uniform", s.supported(array).astype(dtype, copy=False), sizes,
                        s.spread([j[2] for j in jobs], numbers, array.ndim, "nearest"), cval,
                        s.spread([j[3] for j in jobs], numbers, array.ndim, 0))
-        return s.fill(output, found)
+        return s.handed(given, output, found)
     for axis, one_size, one_mode, one_origin in jobs:
         _mean_along(array, one_size, axis, output, one_mode, cval, one_origin)
         array = output
@@ -191,8 +191,9 @@ def _extreme_seen(array, footprint, modes, cval, origins, largest):
 
 
 def _extreme(name, input, size, footprint, output, mode, cval, origin, axes):
-    given = _seen(input, size, footprint, output, mode, cval, origin, axes, name)
-    array, sizes, footprint, output, modes, cval, origins = given
+    given = output
+    seen = _seen(input, size, footprint, output, mode, cval, origin, axes, name)
+    array, sizes, footprint, output, modes, cval, origins = seen
     if array.size == 0:
         return output
     usable, largest = s.supported(array), name == "maximum_filter"
@@ -200,7 +201,7 @@ def _extreme(name, input, size, footprint, output, mode, cval, origin, axes):
         s.one_mode(mode)
         return s.fill(output, _extreme_seen(usable, footprint, modes, cval, origins, largest))
     if array.ndim <= 3 and array.ndim:
-        return s.fill(output, _boxed(name, usable, sizes, modes, cval, origins))
+        return s.handed(given, output, _boxed(name, usable, sizes, modes, cval, origins))
     for axis, n in enumerate(sizes):
         if n > 1:
             usable = _along_axis(name, usable, n, axis, modes[axis], cval, origins[axis])
@@ -234,8 +235,9 @@ def _ranked(array, footprint, modes, cval, origins, rank):
 
 
 def _by_rank(input, size, footprint, output, mode, cval, origin, axes, name, place):
-    given = _seen(input, size, footprint, output, mode, cval, origin, axes, name)
-    array, sizes, footprint, output, modes, cval, origins = given
+    given = output
+    seen = _seen(input, size, footprint, output, mode, cval, origin, axes, name)
+    array, sizes, footprint, output, modes, cval, origins = seen
     s.one_mode(mode)
     count = int(footprint.sum()) if footprint is not None else math.prod(sizes)
     rank = place(count)
@@ -250,7 +252,7 @@ def _by_rank(input, size, footprint, output, mode, cval, origin, axes, name, pla
     if footprint is not None or array.ndim > 3:
         footprint = np.ones(sizes, bool) if footprint is None else footprint
         return s.fill(output, _ranked(usable, footprint, modes, cval, origins, rank))
-    return s.fill(output, _boxed("rank", usable, sizes, modes, cval, origins, rank=rank))
+    return s.handed(given, output, _boxed("rank", usable, sizes, modes, cval, origins, rank=rank))
 
 
 def rank_filter(input, rank, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):

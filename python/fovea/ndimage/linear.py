@@ -227,7 +227,7 @@ def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect
                              sigma=[float(sigma) if k == at else 0.0 for k in range(lines.ndim)],
                              order=[int(order) if k == at else 0 for k in range(lines.ndim)], mode=one_mode, cval=float(cval),
                              truncate=cut)
-        return s.fill(found, values.reshape(array.shape))
+        return s.handed(output, found, values.reshape(array.shape))
     weights = _bell(float(sigma), int(order), _radius(sigma, truncate, radius))[::-1]
     return correlate1d(input, weights, axis, output, mode, cval, 0)
 
@@ -238,16 +238,16 @@ def direct(array, output, modes):
         len(set(modes)) == 1
 
 
-def _operated(name, array, output, **parameters):
-    """Fills the output with what an operator of the library gives."""
+def _operated(name, array, given, output, **parameters):
+    """What an operator of the library gives, in the output that the caller gave or in an array of its own."""
     array = s.supported(array)
     dtype = np.float32 if computed_type(array, output) is np.float32 else np.float64
-    return s.fill(output, _eager.call(name, array.astype(dtype, copy=False), **parameters))
+    return s.handed(given, output, _eager.call(name, array.astype(dtype, copy=False), **parameters))
 
 
 def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None, axes=None):
     """A Gaussian, or its derivatives, along all axes or some."""
-    array = s.image_of(input)
+    array, given = s.image_of(input), output
     output = s.output_of(output, array, complex_output=array.dtype.kind == "c")
     axes = s.chosen_axes(axes, array.ndim)
     orders, sigmas, modes, radii = (s.per_axis(v, len(axes)) for v in (order, sigma, mode, radius))
@@ -258,7 +258,7 @@ def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0
     cut = _common_cut([(float(g), _radius(g, truncate, r)) for _, g, _, _, r in jobs])
     if cut is not None and direct(array, output, [m for *_, m, _ in jobs]) and max(o for _, _, o, _, _ in jobs) <= 12:
         numbers = [j[0] for j in jobs]
-        return _operated("gaussian", array, output, sigma=s.spread([float(j[1]) for j in jobs], numbers, array.ndim, 0.0),
+        return _operated("gaussian", array, given, output, sigma=s.spread([float(j[1]) for j in jobs], numbers, array.ndim, 0.0),
                          order=s.spread([int(j[2]) for j in jobs], numbers, array.ndim, 0),
                          mode=jobs[0][3], cval=float(cval), truncate=cut)
     for axis, one_sigma, one_order, one_mode, one_radius in jobs:
@@ -292,11 +292,11 @@ def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):
 
 
 def _slope_or_operator(name, input, axis, output, mode, cval, side):
-    array = s.image_of(input)
+    array, given = s.image_of(input), output
     output = s.output_of(output, array, complex_output=array.dtype.kind == "c")
     modes = [s.mode_of(m) for m in s.per_axis(mode, array.ndim)]
     if direct(array, output, modes) and modes[0] != "constant":
-        return _operated(name, array, output, axis=s.axis_number(axis, array.ndim), mode=modes[0])
+        return _operated(name, array, given, output, axis=s.axis_number(axis, array.ndim), mode=modes[0])
     return _slope(array, axis, output, mode, cval, side)
 
 
@@ -328,7 +328,7 @@ def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
         found = s.output_of(output, array, complex_output=array.dtype.kind == "c")
         modes = [s.mode_of(m) for m in s.per_axis(mode, array.ndim)]
         if direct(array, found, modes):
-            return _operated("laplace", array, found, mode=modes[0], cval=float(cval))
+            return _operated("laplace", array, output, found, mode=modes[0], cval=float(cval))
         output = found
 
     def second(part, axis, out, one_mode, value):
@@ -347,8 +347,8 @@ def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axe
     found = s.output_of(output, array, complex_output=array.dtype.kind == "c")
     modes = [s.mode_of(m) for m in s.per_axis(mode, len(axes))]
     if direct(array, found, modes) and set(kwargs) <= {"truncate"} and min(sigmas) > 1e-15 and len(axes) == array.ndim:
-        return _operated("gaussian_laplace", array, found, sigma=[float(g) for g in sigmas], mode=modes[0], cval=float(cval),
-                         truncate=float(kwargs.get("truncate", 4.0)))
+        return _operated("gaussian_laplace", array, output, found, sigma=[float(g) for g in sigmas], mode=modes[0],
+                         cval=float(cval), truncate=float(kwargs.get("truncate", 4.0)))
     return generic_laplace(array, second, found, mode, cval, (sigmas,), kwargs, axes=axes)
 
 
@@ -382,6 +382,6 @@ def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=
     found = s.output_of(output, array, complex_output=array.dtype.kind == "c")
     modes = [s.mode_of(m) for m in s.per_axis(mode, len(axes))]
     if direct(array, found, modes) and set(kwargs) <= {"truncate"} and min(sigmas) > 1e-15 and len(axes) == array.ndim:
-        return _operated("gaussian_gradient_magnitude", array, found, sigma=[float(g) for g in sigmas], mode=modes[0],
-                         cval=float(cval), truncate=float(kwargs.get("truncate", 4.0)))
+        return _operated("gaussian_gradient_magnitude", array, output, found, sigma=[float(g) for g in sigmas],
+                         mode=modes[0], cval=float(cval), truncate=float(kwargs.get("truncate", 4.0)))
     return generic_gradient_magnitude(array, slope, found, mode, cval, (sigmas,), kwargs, axes=axes)
