@@ -12,7 +12,7 @@ static void identity(double a[12]) {
 }
 
 bool fv__matrix_invert(const double a[12], double inverse[12]) {
-    double cofactor[9], largest = 0;
+    double cofactor[9], shift[3] = { a[3], a[7], a[11] }, largest = 0;
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
             int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
@@ -23,7 +23,7 @@ bool fv__matrix_invert(const double a[12], double inverse[12]) {
     if (!(fabs(determinant) > 1e-12 * largest * largest * largest)) return false;
     for (int r = 0; r < 3; r++) {
         for (int c = 0; c < 3; c++) inverse[r * 4 + c] = cofactor[c * 3 + r] / determinant;
-        inverse[r * 4 + 3] = -(inverse[r * 4] * a[3] + inverse[r * 4 + 1] * a[7] + inverse[r * 4 + 2] * a[11]);
+        inverse[r * 4 + 3] = -(inverse[r * 4] * shift[0] + inverse[r * 4 + 1] * shift[1] + inverse[r * 4 + 2] * shift[2]);
     }
     return true;
 }

@@ -28,7 +28,7 @@ fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_phys
 fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const fv_image_type *b, const char *b_name,
                                fv_error *error);
 
-/* The inverse of a 3 x 4 matrix; false: it has none. */
+/* The inverse of a 3 x 4 matrix, which may be put in its place; false: it has none. */
 bool fv__matrix_invert(const double a[12], double inverse[12]);
 /* First inner, then outer; the result may be one of them. */
 void fv__matrix_chain(const double outer[12], const double inner[12], double result[12]);

@@ -206,8 +206,8 @@ def seeds(folder, target):
         yield from PICTURES
     elif target in ("tlt", "mdoc"):
         yield b"-60\n0\n60.5\n" if target == "tlt" else MDOC
-    elif target == "tfm":
-        yield TRANSFORM
+    elif target in ("tfm", "mat"):
+        yield TRANSFORM if target == "tfm" else b"1  0  0  2.5\n0  1  0  -3\n0  0  1  1e-3\n0  0  0  1\n"
     elif target in ("gz", "bz2", "zst", "zip"):
         yield from packed_seeds(folder, target)
     elif target == "parquet-image":

@@ -266,6 +266,69 @@ def the_same_bits_for_every_chunk_and_worker():
             same(run(text, *more, m=moving, f=fixed), first, str(more))
 
 
+@test
+def transforms_are_inverted_and_concatenated():
+    first, second = (np.column_stack([turned(20, (1, 2, 3)) * 1.1, RANDOM.random(3) * 9]) for _ in range(2))
+    one, two = (np.vstack([t, [0, 0, 0, 1]]) for t in (first, second))
+    near(run('invert_transform(name_axes(a, "row column"))', a=first), np.linalg.inv(one)[:3], "inverse", 1e-12)
+    near(run('concatenate_transforms(name_axes(a, "row column"), name_axes(b, "row column"))', a=first, b=second),
+         (two @ one)[:3], "concatenated", 1e-12)
+    many = np.stack([first, second])
+    ours = run('concatenate_transforms(name_axes(a, "t row column"), name_axes(b, "row column"))', a=many, b=second)
+    near(ours, np.stack([(two @ one)[:3], (two @ two)[:3]]), "one after many", 1e-12)
+    near(run('invert_transform(name_axes(a, "t row column"))', a=many)[1], np.linalg.inv(two)[:3], "inverse of many", 1e-12)
+    fails('invert_transform(name_axes(a, "row column"))', "singular", a=np.ones((2, 3)))
+    refused('concatenate_transforms(name_axes(a, "row column"), name_axes(b, "row column"))', "3 dimensions", a=first,
+            b=np.eye(2, 3))
+
+
+def fsl_coordinates(image):
+    """From voxels, as FSL has them: x is counted from the other end where the matrix does not mirror."""
+    scaled = np.diag([*image.header.get_zooms()[:3], 1.0]).astype(float)
+    if np.linalg.det(image.affine) > 0:
+        scaled = scaled @ np.array([[-1, 0, 0, image.shape[0] - 1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    return scaled
+
+
+@test
+def matrices_of_fsl_are_written_and_read():
+    """FLIRT's matrix leads from the moving to the fixed image; in the world it is what nibabel's matrices make of it."""
+    through = np.vstack([np.column_stack([turned(14, (1, -2, 0.5)), (3, -2, 5)]), [0, 0, 0, 1]])
+    with tempfile.TemporaryDirectory() as folder:
+        for name, matrix, shape in (("m", OBLIQUE, (12, 14, 16)), ("f", GRID, (11, 13, 15))):
+            nibabel.save(nibabel.Nifti1Image(RANDOM.random(shape).astype(np.float32), matrix), f"{folder}/{name}.nii")
+        moving, fixed = (nibabel.load(f"{folder}/{name}.nii") for name in "mf")
+        world = LEFT @ through @ LEFT
+        theirs = (fsl_coordinates(fixed) @ np.linalg.inv(fixed.affine) @ np.linalg.inv(world) @ moving.affine
+                  @ np.linalg.inv(fsl_coordinates(moving)))
+        np.save(f"{folder}/t.npy", through[:3])
+        command(folder, 'm = read("m.nii")\nf = read("f.nii")\nt = name_axes(read("t.npy"), "row column")\n'
+                        'write(fsl_matrix(t, m, f), "t.mat")')
+        near(np.loadtxt(f"{folder}/t.mat"), theirs, "matrix", 1e-5)
+        command(folder, 'm = read("m.nii")\nf = read("f.nii")\nwrite(fsl_transform(read("t.mat"), m, f), "back.npy")')
+        near(np.load(f"{folder}/back.npy"), through[:3], "back", 1e-9)
+        pathlib.Path(folder, "bad.mat").write_text("1 0 0\n0 1 0\n")
+        done = subprocess.run([FOVEA, "info", "bad.mat"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode and "bad.mat: not a matrix of FSL" in done.stderr, done.stderr
+
+
+@test
+def a_folder_is_brought_upon_its_mean():
+    image = skimage.data.coins().astype(np.float32)
+    shifts = [(0, 0), (4.5, -2.25), (-3, 5), (2.75, 3.5)]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, by in enumerate(shifts):
+            np.save(f"{folder}/scan{number}.npy", ndimage.shift(image, by, mode="nearest")[50:250, 60:300])
+        command(folder, 'c = together(read("scan*.npy"))\nt = groupwise(c, kind = "shift")\nwrite(t, "t.npy")\n'
+                        'write(project(c, "item", "mean"), "before.npy")\n'
+                        'write(project(transform(c, t), "item", "mean"), "after.npy")')
+        found = np.load(f"{folder}/t.npy")[:, ::-1, 2]
+        sharp = [np.load(f"{folder}/{name}.npy")[10:-10, 10:-10].std() for name in ("before", "after")]
+    apart = (found - found[0]) - (np.array(shifts) - shifts[0])
+    assert np.abs(apart).max() < 0.1, found
+    assert sharp[1] > 1.05 * sharp[0], sharp
+
+
 def fails(text, words, **arrays):
     """That a run ends with a message that has these words."""
     try:

@@ -553,5 +553,5 @@ const fv_op FV_OP(register) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
-    .see = "transform stabilise motion",
+    .see = "transform stabilise motion groupwise invert_transform concatenate_transforms fsl_matrix",
 };
