@@ -146,4 +146,13 @@ def a_pattern_may_come_from_a_parameter(folder):
     assert 'no file matches "in/*.tif"' in done.stderr, done.stderr
 
 
+@test
+def a_later_scan_and_a_moving_series_are_brought_back(folder):
+    cook(folder, "Two scans of the same head", "Motion in a time series")
+    [moved] = table(folder, "moved.csv")
+    assert 5.8 < abs(float(moved["rotation_z"])) < 6.2, moved
+    for row, (y, x) in zip(table(folder, "motion.csv"), ((0, 0), (2.5, -1), (4, 3))):
+        assert abs(float(row["shift_y"]) - y) < 0.2 and abs(float(row["shift_x"]) - x) < 0.2, row
+
+
 main()

@@ -351,6 +351,21 @@ def tiles_of_tissue_come_back_to_where_they_were_cut(folder):
 
 
 @test
+def a_real_head_is_turned_back_and_a_real_series_lies_still(folder):
+    put_head(folder, "first.nii.gz")
+    later = f'read("{data("nifti", "example4d.nii.gz")}")[1]'
+    put(folder, "later.nii.gz", f"{later} |> rotate(5, reshape = false) |> shift([0, 3, 2])")
+    put(folder, "moving.npy", f'read("{data("nifti", "functional.nii")}")[:, 1]')
+    cook(folder, "Two scans of the same head", "Motion in a time series", real=True)
+    [moved] = table(folder, "moved.csv")
+    assert abs(float(moved["scale"]) - 1) < 1e-9 and 4.5 < abs(float(moved["rotation_z"])) < 5.5, moved
+    series = table(folder, "motion.csv")
+    assert len(series) == 20 and all(float(row["displacement"]) < 0.5 for row in series), series
+    movie, steady = (np.load(pathlib.Path(folder, name))[:, 3:-3, 3:-3] for name in ("moving.npy", "steady.npy"))
+    assert steady.std(axis=0).mean() < 1.1 * movie.std(axis=0).mean()
+
+
+@test
 def no_recipe_is_left_out(_):
     tests = pathlib.Path(__file__).read_text(encoding="utf-8")
     titles = re.findall(r"^## (.*)$", TEXT, re.M)

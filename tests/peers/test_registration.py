@@ -76,6 +76,20 @@ def shifts_of_volumes_are_found():
 
 
 @test
+def small_motions_of_three_slices_are_found():
+    random = np.random.default_rng(5)
+    volume = ndimage.gaussian_filter(random.random((9, 60, 64)), (1, 3, 3))
+    volume = (volume - volume.mean()) / volume.std() * 50
+    inside, middle = np.s_[3:6, 10:-10, 10:-10], np.array([21.5, 19.5, 1])
+    for by in ((0, 0.3, -0.4), (0, 1.3, 0.2)):
+        moved = ndimage.shift(volume, by, mode="nearest")[inside]
+        fixed = volume[inside] + random.normal(0, 4, moved.shape)
+        found = run('register(m, f, init = "world")', m=moved + random.normal(0, 4, moved.shape), f=fixed)
+        at_middle = (found[:, :3] @ middle + found[:, 3] - middle)[::-1]
+        assert np.abs(at_middle - by).max() < 0.06, (by, at_middle)
+
+
+@test
 def every_metric_finds_a_turned_picture():
     moving, fixed, true = pair(5)
     points = RANDOM.uniform(0, 200, (100, 2))

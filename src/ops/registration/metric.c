@@ -48,16 +48,19 @@ static path path_of(const fv_fit *f) {
     return p;
 }
 
-/* Value and slope between eight voxels; the last voxel of an axis counts as inside. */
+/* Value and slope between eight voxels. Half a voxel outside still counts, with the value at the border: otherwise the least
+ * motion would lose whole planes, of a thin volume many of its voxels. */
 static inline bool look(const fv_fit *f, const float q[3], float *value, float slope[3]) {
     int64_t at[3], next[3], step = 1;
     float   part[3];
+    bool    flat[3];
     for (int c = 0; c < 3; c++) {
-        float last = (float)(f->size[c] - 1);
-        if (c < f->n && !(q[c] >= 0 && q[c] <= last)) return false;
-        int64_t low = c < f->n ? (int64_t)q[c] : 0;
-        low = low >= f->size[c] - 1 ? FV_MAX(f->size[c] - 2, 0) : low;
-        part[c] = c < f->n ? q[c] - (float)low : 0;
+        float last = (float)(f->size[c] - 1), place = c < f->n ? q[c] : 0;
+        if (!(place >= -0.5f && place <= last + 0.5f)) return false;
+        flat[c] = place < 0 || place > last;
+        place = place < 0 ? 0 : place > last ? last : place;
+        int64_t low = FV_MIN((int64_t)place, FV_MAX(f->size[c] - 2, 0));
+        part[c] = place - (float)low;
         at[c] = low * step;
         next[c] = f->size[c] > 1 ? step : 0;
         step *= f->size[c];
@@ -77,6 +80,8 @@ static inline bool look(const fv_fit *f, const float q[3], float *value, float s
     slope[0] = d0 + part[2] * (d1 - d0);
     slope[1] = e0 + part[2] * (e1 - e0);
     slope[2] = b1 - b0;
+    for (int c = 0; c < 3; c++)
+        if (flat[c]) slope[c] = 0;
     return true;
 }
 

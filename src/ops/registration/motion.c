@@ -145,7 +145,7 @@ static void fill_row(const grid *g, const record *one, const double before[12], 
     for (int c = 0; c < n; c++) row++->real = moved(m, g->middle, c) - g->middle[c];
     if (n == 3) {
         row++->real = degrees(fv__atan2(m[9], m[10]));
-        row++->real = degrees(fv__atan2(-m[8], sqrt(m[9] * m[9] + m[10] * m[10])));
+        row++->real = degrees(fv__atan2(0 - m[8], sqrt(m[9] * m[9] + m[10] * m[10])));
     }
     row++->real = degrees(fv__atan2(m[4], m[0]));
     row++->real = scale_of(m, n);
