@@ -1,7 +1,8 @@
 /* What happens when memory runs out.
  *
- * Whatever depends on the size of data (images, tables, texts) fails with FV_ERROR_MEMORY, and the program goes on. Only where a
- * few bytes cannot be had does the library give up: it calls this handler and, if that returns, abort().
+ * Whatever depends on the size of data (images, tables, texts) fails with FV_ERROR_MEMORY, and the program goes on. Each pipeline
+ * keeps a reserve for small things, so that it can end in good order. Only if that is used up as well and a few bytes cannot be
+ * had does the library give up: it calls this handler and, if that returns, abort().
  */
 #ifndef FOVEA_MEMORY_H
 #define FOVEA_MEMORY_H

@@ -23,9 +23,9 @@
 static inline bool fv__mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool fv__add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
 
-/* ---- allocation: never returns NULL for user-sized requests that a planner admitted; ends the process with a message
- * when the system is out of memory, because there is nothing sensible left to do. Use fv__try_alloc for sizes that come
- * from a file. ---- */
+/* ---- allocation: never gives NULL. When the system has no more, small things come from the session's reserve, and the next
+ * check of memory fails as an error (base/take.h); the process ends only when that is used up as well. What may be large, as
+ * sizes that come from a file, is taken with FV_TAKE or fv__try_alloc. ---- */
 void *fv__alloc(size_t size);  /* uninitialised */
 void *fv__calloc(size_t size); /* zeroed */
 void *fv__realloc(void *p, size_t size);
