@@ -12,7 +12,7 @@ Operators are functions here and methods of images; help(fovea.gaussian) tells a
 numpy.asarray(image), image.compute(), fovea.compute(a, b), image.write("x.tif").
 """
 from . import _library
-from ._compute import compute, graph, info, plan, run, write
+from ._compute import compute, estimate, graph, info, plan, run, write
 from ._mapped import BlockError, ItemsError, map_blocks, map_items
 from ._notebook import load_ipython_extension
 from ._errors import Error, InputError, MissingPart, OutOfMemory, UsageError
@@ -21,7 +21,7 @@ from ._values import Image, LazyTable, Scalar, Value, array, table
 
 __version__ = _library.lib.fv_version().decode()
 __all__ = ["BlockError", "Error", "Image", "InputError", "ItemsError", "LazyTable", "MissingPart", "OutOfMemory",
-           "Scalar", "Table", "UsageError", "Value", "array", "compute", "graph", "info", "load_ipython_extension",
+           "Scalar", "Table", "UsageError", "Value", "array", "compute", "estimate", "graph", "info", "load_ipython_extension",
            "map_blocks", "map_items", "plan", "run", "table", "write"]
 
 

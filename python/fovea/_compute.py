@@ -11,7 +11,7 @@ from ._errors import UsageError, raise_status
 from ._prepared import Pipeline, kept, made, make, value_of
 from ._prepared import run as run_pipeline
 from ._tables import Table
-from ._values import ArrayImage, SourceImage, Value
+from ._values import ArrayImage, Image, SourceImage, Value
 
 
 # ---------------------------------------------------------------- pipelines
@@ -185,6 +185,31 @@ def plan(value, params=None, json=False, **options):
     """What a run of a value or of a pipeline's text would do, without reading a pixel."""
     run_options = _options(**options)
     return _asked(value, params, lambda p, out: l.lib.fv_pipeline_plan(p.pointer, run_options, int(json), out, p.error))
+
+
+def estimate(value, params=None, items=None, workers=None, memory=None, seconds=20, store=None):
+    """What a value or a pipeline's text will cost: a dictionary with the times and memory of 1, 2, 4 ... workers, what takes most
+    of the time, and what to ask Slurm for. A few items, or slabs of an image, are run to find out, for about so many seconds.
+
+    items: predict for so many items of the collection; workers: for at most so many workers."""
+    import json
+    from .__main__ import command
+    options = l.EstimateOptions(items=int(items or 0), workers=int(workers or 0), memory=_bytes(memory), budget=float(seconds),
+                                store=os.fsencode(store) if store else None, command=os.fsencode(command() or "fovea"))
+    room = c.create_string_buffer(l.ESTIMATE_ROOM)
+
+    def ask(p, out):
+        status = l.lib.fv_pipeline_estimate(p.pointer, options, room, p.error)
+        if not status:
+            out.value = l.lib.fv_estimate_print(room, 1)
+        return status
+    if isinstance(value, Value):
+        if value._sources():
+            raise UsageError("an estimate runs parts of the pipeline in other processes, which do not see arrays of this "
+                             "program: write them to files and read these")
+        last = list(_text.lines_of([value])[1].values())[-1]
+        value = value.text() + (f'write({last}, "result.npy")\n' if isinstance(value, Image) else f"{last}\n")
+    return json.loads(_asked(value, params, ask))
 
 
 def graph(value, params=None, chunks=False):

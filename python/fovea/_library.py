@@ -64,6 +64,14 @@ class RunOptions(c.Structure):
                 ("context", c.c_void_p), ("cancel", c.c_void_p)]
 
 
+class EstimateOptions(c.Structure):
+    _fields_ = [("items", c.c_int64), ("workers", c.c_int), ("memory", c.c_int64), ("budget", c.c_double), ("store", c.c_char_p),
+                ("command", c.c_char_p), ("tell", c.c_void_p), ("context", c.c_void_p), ("cancel", c.c_void_p)]
+
+
+ESTIMATE_ROOM = 1 << 16  # bytes: far more than an fv_estimate has, which only the library looks into
+
+
 def _find():
     """Beside the package in a wheel, in the build folder of a checkout, or where the system has it."""
     here = pathlib.Path(__file__).resolve().parent
@@ -104,6 +112,8 @@ for _name, _result, *_arguments in (
         ("fv_pipeline_run", c.c_int, _P, c.POINTER(RunOptions), c.POINTER(_P), _E),
         ("fv_pipeline_plan", c.c_int, _P, c.POINTER(RunOptions), c.c_int, c.POINTER(_P), _E),
         ("fv_pipeline_graph", c.c_int, _P, c.c_bool, c.POINTER(_P), _E),
+        ("fv_pipeline_estimate", c.c_int, _P, c.POINTER(EstimateOptions), _P, _E),
+        ("fv_estimate_print", _P, _P, c.c_int),
         ("fv_result_array", _P, _P, _T, c.POINTER(ImageType)),
         ("fv_result_table", c.POINTER(TableStruct), _P, _T),
         ("fv_result_printed", c.c_int, _P),

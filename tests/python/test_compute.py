@@ -136,4 +136,19 @@ def the_module_is_the_command(folder):
     assert done.returncode == 0 and done.stdout.strip() == "1", done
 
 
+@test
+def an_estimate_tells_what_a_value_or_a_text_costs(folder):
+    fv.phantom("cells", [20, 64, 64]).write(f"{folder}/a.tif")
+    for what in (fv.read(f"{folder}/a.tif").gaussian(2), fv.read(f"{folder}/a.tif").otsu(), f'mean(read("{folder}/a.tif"))\n'):
+        found = fv.estimate(what, seconds=0.2, workers=4, store=f"{folder}/store")
+        assert [p["workers"] for p in found["predictions"]] == [1, 2, 4] and found["predictions"][0]["seconds"] > 0, found
+        assert "--cpus-per-task=1" in found["requests"][0]["sbatch"]
+    try:
+        fv.estimate(fv.array(np.zeros((9, 9))).gaussian(1))
+    except fv.UsageError as error:
+        assert "write them to files" in str(error)
+    else:
+        raise AssertionError("an array of this program was estimated in another")
+
+
 main()
