@@ -32,8 +32,9 @@ typedef struct fv_instance {
     fv_output        **outputs; /* by index of the plan's files */
     fv_scalar         *scalars; /* by node id */
     uint8_t           *scalar_known;
-    bool              *alone; /* by node id: no other unit has this node or uses it */
-    pthread_mutex_t    mutex; /* guards the scalars */
+    bool              *alone;  /* by node id: no other unit has this node or uses it */
+    void             **direct; /* by node id: whole images that tasks fill themselves; NULL: all go through the store */
+    pthread_mutex_t    mutex;  /* guards the scalars */
 } fv_instance;
 
 /* Builds graph and plan of a unit. Mistakes of the text are in diagnostics, and the first of them in error. The units of earlier
@@ -46,6 +47,17 @@ fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instan
 void      fv__instance_close(fv_instance *instance);
 /* The output that a target of kind FV_TARGET_SINK goes to. */
 fv_output *fv__instance_output(const fv_instance *instance, const fv_target *target);
+/* ---- direct.c: images that are wanted back, of a run in one process that keeps nothing ---- */
+/* Makes room for those that no stage reads again; they are in the store as mere facts then. Before the first task. */
+fv_status fv__direct_begin(fv_instance *instance, fv_error *error);
+/* Puts a chunk where it belongs; false: it belongs into the store. */
+bool fv__direct_put(const fv_instance *instance, const fv_node *node, const fv_region *chunk, const fv_block *block);
+/* The whole image, which the caller frees; NULL: it is in the store. */
+void *fv__direct_take(fv_instance *instance, const fv_node *node);
+void  fv__direct_end(fv_instance *instance);
+/* Memory for an image, to be freed with free; NULL: there is not enough. */
+void *fv__image_memory(const fv_image_type *type);
+
 /* What another process says of an output: its temporary name, or "" if it is current. */
 fv_status fv__instance_follow(fv_instance *instance, int output, const char *temporary, fv_hash epoch, fv_error *error);
 /* What it is told in turn. */

@@ -65,6 +65,7 @@ void fv__instance_close(fv_instance *instance) {
         fv__output_leave(instance->outputs[k]);
     }
     free(instance->outputs);
+    fv__direct_end(instance);
     fv__arena_release(&instance->arena);
     fv__graph_free(instance->graph);
     free(instance->handed);

@@ -271,6 +271,8 @@ static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) 
     size_t  size = (size_t)fv__region_voxels(&t->chunk) * fv_dtype_size(h->block.dtype);
     void   *buffer;
     fv_hash key = fv__key_chunk(target->node, &t->stage->lattice, t->chunk_index);
+    if (fv__direct_put(t->instance, target->node, &t->chunk, &h->block))
+        return fv__store_put(t->instance->context->store, key, NULL, 0, seconds_so_far(t), false, error);
     if (h->buffer && h->size == size && fv__region_equal(&h->block.region, &t->chunk) && !buffer_is_shared(t, target->node)) {
         buffer = h->buffer;
         h->buffer = NULL;

@@ -26,19 +26,22 @@ static pthread_mutex_t mutex =
 
 /* ---------------------------------------------------------------- items */
 
+static fv_status fetch_image(fv_instance *instance, const fv_sink *sink, fv_kept *kept, fv_error *error) {
+    kept->data = fv__image_memory(&kept->type);
+    if (!kept->data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
+    fv_region whole = fv__region_whole(&kept->type);
+    fv_block  block;
+    fv__block_init(&block, kept->type.dtype, &whole, kept->data);
+    fv_status status = fv__instance_fetch(instance, sink->value, &block, error);
+    if (status != FV_OK) free(kept->data);
+    return status;
+}
+
 static fv_status keep_image(fv_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
     fv_kept kept = { .name = sink->name, .combination = sink->combination, .type = sink->value->type.image };
     kept.item = fv__bindings_unit(instance->context->bindings, instance->item).item;
-    kept.data = fv__try_alloc((size_t)fv_image_type_bytes(&kept.type));
-    if (!kept.data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
-    fv_region whole = fv__region_whole(&kept.type);
-    fv_block  block;
-    fv__block_init(&block, kept.type.dtype, &whole, kept.data);
-    fv_status status = fv__instance_fetch(instance, sink->value, &block, error);
-    if (status != FV_OK) {
-        free(kept.data);
-        return status;
-    }
+    kept.data = fv__direct_take(instance, sink->value);
+    if (!kept.data) FV_TRY(fetch_image(instance, sink, &kept, error));
     pthread_mutex_lock(&mutex);
     result->kept = fv__realloc(result->kept, (size_t)(result->nkept + 1) * sizeof *result->kept);
     result->kept[result->nkept++] = kept;

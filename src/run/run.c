@@ -513,7 +513,7 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
                               .poison = settings.options.poison - 1,
                               .cancel = settings.options.cancel };
     fv_status status = settle(&settings, bindings, &r.engine, error);
-    bool      transient = settings.options.transient && !share;
+    bool      transient = settings.options.transient = settings.options.transient && !share;
     char     *folder = transient ? NULL : fv__store_place(settings.options.store, true);
     r.folder = folder;
     if (!transient && !share) fv__arrays_hash(bindings);

@@ -115,6 +115,7 @@ fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
     FV_TRY(fv__budget_check(&s->tightest, item->instance->plan->memory, error));
     FV_TRY(begin_outputs_alone(s, item, error));
     fv__memory_spare(s, item);
+    if (s->settings->options.transient) FV_TRY(fv__direct_begin(item->instance, error));
     find_needed(s, item);
     item->order = fv__stage_order(s, item);
     return FV_OK;

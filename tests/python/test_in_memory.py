@@ -139,6 +139,28 @@ def threads_share_what_is_kept(folder):
 
 
 @test
+def a_result_is_made_where_it_stays(folder):
+    out = program("""
+        import numpy as np, fovea as fv
+        def most():
+            return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+        a = np.ones((160, 512, 512), np.float32)
+        (fv.array(a[:8]) + 1).compute(workers=1)
+        before = most()
+        x = fv.array(a) + 1
+        y = x.gaussian(1)
+        first = x.compute(workers=1)
+        print((most() - before) * 1024 / a.nbytes, bool((first == 2).all()))
+        first, second, total = fv.compute(x, y, x.mean(), workers=2)  # one of them is read again on the way
+        print(bool((first == 2).all() and (second == 2).all()), total)
+        one, other = fv.compute(x, x + 0, workers=2)
+        print(bool((one == 2).all() and (other == 2).all()))
+        """, folder)
+    most, *rest = out.split()
+    assert float(most) < 1.3 and rest == ["True", "True", "2.0", "True"], out
+
+
+@test
 def many_calls_leave_nothing_behind(folder):
     out = program("""
         import os, numpy as np, fovea as fv
