@@ -120,8 +120,8 @@ static void turn_part(const plane *p, const part *t, size_t size) {
 
 /* ---------------------------------------------------------------- planes */
 
-enum { LINE = 64, LINES = 4 }; /* bytes of a line of the cache, lines of a row of a tile */
-enum { HELD = 1 << 20 };       /* bytes of a plane that stays in the cache */
+enum { LINE = 64, LINES = 4, HIGH = 16 }; /* bytes of a line of the cache, lines of a row of a tile, rows of a tile */
+enum { HELD = 1 << 20 };                  /* bytes of a plane that stays in the cache */
 
 /* A line at a multiple of LINE, past the cache: what is there before is not fetched. */
 FV_INLINE void stream_line(char *to, const char *from) {
@@ -151,7 +151,7 @@ static int64_t beyond_line(const plane *p, int64_t i, int64_t j, int64_t size) {
 /* A tile of a large plane. Its rows end where lines of the memory do, and not at j1: what is behind belongs to the next tile,
  * and what the tile before left is made here. */
 static void turn_tile(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t size) {
-    _Alignas(LINE) char tile[128 * (LINES + 1) * LINE];
+    _Alignas(LINE) char tile[HIGH * (LINES + 1) * LINE];
     int64_t             left = j0 ? LINE / size : 0;
     part                t = { i0, i1, j0 - left, j1, (LINES + 1) * LINE / size, tile };
     bool                aligned = !beyond_line(p, 0, 0, size) && !(p->pitch * size % LINE);
@@ -166,11 +166,11 @@ static void turn_tile(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_
 }
 
 static void turn_plane(const plane *p, size_t size_) {
-    int64_t size = (int64_t)size_, wide = LINES * LINE / size, high = 16;
+    int64_t size = (int64_t)size_, wide = LINES * LINE / size;
     bool    large = p->n * p->m * size > HELD && p->m >= wide && LINE % size == 0;
     for (int64_t j = 0; j < p->m; j += wide)
-        for (int64_t i = 0; i < p->n; i += high) {
-            int64_t i1 = FV_MIN(i + high, p->n), j1 = FV_MIN(j + wide, p->m);
+        for (int64_t i = 0; i < p->n; i += HIGH) {
+            int64_t i1 = FV_MIN(i + HIGH, p->n), j1 = FV_MIN(j + wide, p->m);
             part    t = { i, i1, j, j1, p->pitch, p->to + (i * p->pitch + j) * size };
             if (large)
                 turn_tile(p, i, i1, j, j1, size);
