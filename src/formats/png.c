@@ -10,6 +10,7 @@
  * first row of a band cannot look at the row above, so it is filtered along x or not at all. */
 #include "base/deflate.h"
 #include "base/take.h"
+#include "formats/png_chunks.h"
 #include "formats/png_rows.h"
 #include "op/format.h"
 #include <isa-l/igzip_lib.h>
@@ -17,9 +18,8 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { BAND_BYTES = 512 << 10, LONGEST_ROW = 1 << 30, SIGNATURE = 8, IHDR_END = 33, MOST_RATIO = 1032, LONGEST_CHUNK = 8 << 20 };
+enum { BAND_BYTES = 512 << 10, LONGEST_ROW = 1 << 30, IHDR_END = 33, MOST_RATIO = 1032, LONGEST_CHUNK = 8 << 20 };
 
 extern const fv_format fv_format_png;
 
@@ -139,7 +139,7 @@ static fv_status look_at_header(reader *r, uint8_t header[IHDR_END], fv_error *e
     if (id.size < IHDR_END)
         return fv_fail(error, FV_ERROR_INPUT, "%s: %lld bytes are too few for a PNG file", r->base.path, (long long)id.size);
     FV_TRY(fv__file_read_at(r->fd, header, IHDR_END, 0, r->base.path, error));
-    if (png_sig_cmp(header, 0, SIGNATURE))
+    if (png_sig_cmp(header, 0, FV_PNG_SIGNATURE))
         return fv_fail(error, FV_ERROR_INPUT, "%s: not a PNG file (its first bytes are different)", r->base.path);
     r->base.header = fv__hash_bytes(header, IHDR_END);
     return FV_OK;
@@ -276,12 +276,6 @@ typedef struct {
     int64_t   channels;
     int64_t   row_bytes; /* in the file, without the filter's byte */
 } writer;
-
-/* In front of an encoded piece, for the zlib checksum. */
-typedef struct {
-    uint64_t size;
-    uint32_t adler, unused;
-} piece_head;
 
 static fv_status check_type(const char *path, const fv_image_type *type, fv_error *error) {
     bool colour = type->ndim == 3 && !strcmp(type->axis[2], "c");
@@ -431,18 +425,6 @@ static fv_status filter_band(const writer *w, const fv_block *block, uint8_t *ou
     return FV_OK;
 }
 
-static void append_number(fv_bytes *out, uint32_t value) {
-    fv__bytes_append(out, (uint8_t[]){ (uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value },
-                     4);
-}
-
-/* Turns what was appended since `begin` (4 bytes of room, the chunk's type, its data) into a chunk. */
-static void close_chunk(fv_bytes *out, size_t begin) {
-    uint32_t length = (uint32_t)(out->size - begin - 8);
-    for (int i = 0; i < 4; i++) out->data[begin + (size_t)i] = (uint8_t)(length >> (24 - 8 * i));
-    append_number(out, (uint32_t)crc32(0, out->data + begin + 4, (uInt)(out->size - begin - 4)));
-}
-
 static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     const writer *w = (const writer *)base;
     size_t        size = (size_t)((w->row_bytes + 1) * block->region.size[0]);
@@ -452,13 +434,13 @@ static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, f
         fv__buffer_free(filtered, size);
         return FV_ERROR_MEMORY;
     }
-    piece_head head = { .size = size, .adler = isal_adler32(1, filtered, size) };
+    fv_png_band head = { .size = size, .adler = isal_adler32(1, filtered, size) };
     fv__bytes_append(out, &head, sizeof head);
     size_t begin = out->size;
     fv__bytes_append(out, "\0\0\0\0IDAT", 8);
     if (piece == 0) fv__bytes_append(out, "\x78\x01", 2); /* zlib: deflate, 32 KB window, fastest */
     fv__deflate(filtered, size, w->level, FV_DEFLATE_PIECE, out);
-    close_chunk(out, begin);
+    fv__png_close_chunk(out, begin);
     fv__buffer_free(filtered, size);
     return FV_OK;
 }
@@ -467,10 +449,10 @@ static void make_start(const writer *w, fv_bytes *out) {
     static const uint8_t colours[] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                        PNG_COLOR_TYPE_RGB_ALPHA };
     fv__bytes_append(out, "\x89PNG\r\n\x1a\n\0\0\0\0IHDR", 16);
-    append_number(out, (uint32_t)w->base.type.shape[1]);
-    append_number(out, (uint32_t)w->base.type.shape[0]);
+    fv__png_append_number(out, (uint32_t)w->base.type.shape[1]);
+    fv__png_append_number(out, (uint32_t)w->base.type.shape[0]);
     fv__bytes_append(out, (uint8_t[]){ w->base.type.dtype == FV_UINT16 ? 16 : 8, colours[w->channels], 0, 0, 0 }, 5);
-    close_chunk(out, SIGNATURE);
+    fv__png_close_chunk(out, FV_PNG_SIGNATURE);
 }
 
 static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, fv_error *error) {
@@ -483,7 +465,7 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, fv_error
     for (int64_t i = 0; i < pieces->count && status == FV_OK; i++) {
         const void *data;
         size_t      size;
-        piece_head  head;
+        fv_png_band head;
         status = pieces->get(pieces, i, &data, &size, error);
         if (status != FV_OK) break;
         memcpy(&head, data, sizeof head);
@@ -493,11 +475,11 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, fv_error
     }
     fv__bytes_clear(&part);
     fv__bytes_append(&part, "\0\0\0\0IDAT\x03\0", 10); /* an empty last block */
-    append_number(&part, (uint32_t)adler);
-    close_chunk(&part, 0);
+    fv__png_append_number(&part, (uint32_t)adler);
+    fv__png_close_chunk(&part, 0);
     size_t end = part.size;
     fv__bytes_append(&part, "\0\0\0\0IEND", 8);
-    close_chunk(&part, end);
+    fv__png_close_chunk(&part, end);
     if (status == FV_OK) status = fv__file_write_at(fd, part.data, part.size, position, path, error);
     fv__bytes_release(&part);
     return status;

@@ -29,9 +29,8 @@ const fv_op FV_OP(stitch) = {
         "stitch_positions gives these as a table. Each tile is put at the nearest whole pixel, and where tiles overlap the image "
         "changes steadily from one to the next. The image is as large as the tiles would fill where they should lie; margin adds "
         "room. Tiles may have further axes, such as c or z: all planes of a tile move together along y and x. Tiles are read "
-        "only "
-        "where they are needed, so the image may be larger than memory; write it as .zarr, which adds a pyramid for viewers. "
-        "Tiles that need a correction are written corrected first.",
+        "only where they are needed, so the image may be larger than memory; write it as .zarr or .ome.tif, which add a pyramid "
+        "for viewers. Tiles that need a correction are written corrected first.",
     .citation =
         "Preibisch, Saalfeld, Tomancak, Bioinformatics 25, 1463 (2009); Guizar-Sicairos, Thurman, Fienup, Optics Letters 33, "
         "156 (2008)",
