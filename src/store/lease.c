@@ -484,7 +484,7 @@ bool fv__lease_busy(const char *path) {
 
 fv_hash fv__lease_token(void) {
     pthread_mutex_lock(&mutex);
-    fv_hash own = identity == getpid() ? token : (fv_hash){ 0, 0 };
+    fv_hash own = become_owner(NULL) == FV_OK ? token : (fv_hash){ 0, 0 };
     pthread_mutex_unlock(&mutex);
     return own;
 }

@@ -19,7 +19,7 @@ fv_status fv__lease_acquire(const char *path, fv_lease **lease, bool *taken_over
 fv_status fv__lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error);
 /* Whether somebody has it who lives, or of whom that is not known. Changes nothing. */
 bool fv__lease_busy(const char *path);
-/* What tells this process from all others in its leases; 0 before the first lease was taken. */
+/* What tells this process from all others in its leases, also before it has taken one; 0: no thread could be started for them. */
 fv_hash fv__lease_token(void);
 /* False once somebody else has taken it over (this process was stopped for long): then nothing more may be written. */
 bool fv__lease_held(fv_lease *lease);

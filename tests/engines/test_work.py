@@ -54,9 +54,9 @@ def freeze(folder, *options):
     return run("submit", "p.fov", "--dry-run", "--measure", "0", *options, folder=folder).stdout.splitlines()[0]
 
 
-def start(folder, run_folder, *options, place=0, places=1, environment=None):
+def start(folder, run_folder, *options, place=0, places=1, threads=1, environment=None):
     own = {"SLURM_ARRAY_TASK_ID": str(place), "SLURM_ARRAY_TASK_COUNT": str(places), **(environment or {})}
-    worker = subprocess.Popen([FOVEA, "work", run_folder, "--workers", "1", "--memory", "300M", *options], cwd=folder,
+    worker = subprocess.Popen([FOVEA, "work", run_folder, "--workers", str(threads), "--memory", "300M", *options], cwd=folder,
                               env={**os.environ, **own}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True)
     atexit.register(worker.kill)  # whatever fails, none is left behind
@@ -168,6 +168,25 @@ def items_of_a_collection_are_shared_and_tables_gathered_at_the_end(folder):
 
 
 @test
+def threads_of_several_processes_do_every_task_once(folder):
+    """Threads of one process ask for work at the same time, and only one of them looks at the claims of the others."""
+    for name, text, items, options in [("volume", VOLUME, 0, ["--chunk", "16x48x48"]), ("folder", FOLDER, 24, [])]:
+        place = os.path.join(folder, name)
+        together = os.path.join(place, "together")
+        os.makedirs(place)
+        expected, _ = alone(place, text, items, *options)
+        os.mkdir(together)
+        prepare(together, text, items)
+        frozen = freeze(together, *options)
+        for worker in [start(together, frozen, "--wait", place=i, places=2, threads=4) for i in range(2)]:
+            end(worker)
+        end(start(together, frozen, "--finish", threads=4))
+        assert contents(together) == expected
+        done = tasks(together, frozen)
+        assert len({t[:3] for t in done}) == len(done), "a task ran twice"
+
+
+@test
 def a_frozen_run_can_be_done_by_one_process_alone_on_any_engine(folder):
     expected, printed = alone(folder, FOLDER, 5)
     for engine in ["threads", "processes"]:
@@ -237,6 +256,21 @@ def what_killed_three_workers_is_reported_and_the_rest_is_done(folder):
     assert last.returncode == 1 and "in/04.npy: 3 workers died on this item" in errors and "log-1" in errors, errors
     made = [name for name in contents(folder) if name.startswith("out/")]
     assert len(made) == 10, made
+
+
+@test
+def a_task_that_killed_three_workers_fails_its_run(folder):
+    prepare(folder, VOLUME)
+    frozen = freeze(folder, "--chunk", "16x48x48")
+    for level in range(3):  # the first job opens the item, the second is a task
+        worker = start(folder, frozen, "--level", str(level), environment={"FOVEA_FAULT": "item-0:2"})
+        worker.communicate(timeout=PATIENCE)
+        assert worker.returncode == 137, worker.returncode
+    for threads in (1, 3):
+        last = start(folder, frozen, "--finish", "--level", "2", threads=threads)
+        _, errors = last.communicate(timeout=PATIENCE)
+        assert last.returncode == 2 and "3 workers died on stage 1, task 0" in errors, (last.returncode, errors)
+    assert not [name for name in contents(folder) if not name.startswith(".")], contents(folder).keys()
 
 
 @test
