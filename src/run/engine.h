@@ -8,6 +8,7 @@
  * 1. A job may run anywhere, in any order with the others that are out, and more than once: what counts is what is committed.
  * 2. FV_JOB_OPEN belongs to this process and is never lost.
  * 3. A job that was lost is handed out again, to any place; after FV_MOST_LOST times its item has failed.
+ * 4. An engine whose other workers cannot go on without one that died ends the run with fv__scheduler_stop, and loses no job.
  */
 #ifndef FV_ENGINE_H
 #define FV_ENGINE_H
