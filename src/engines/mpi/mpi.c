@@ -7,9 +7,9 @@
  * Invariants
  * 1. A ticket is given back exactly once: by the rank that got the job, or never, and then the run has failed.
  * 2. A file gets its name only after every rank that wrote parts of it has said that they are durable.
- * 3. No job is lost (fv__job_lost): a rank that dies ends the run. mpiexec, of MPICH and of Open MPI, then ends all ranks; under srun
- *    they may live on, but MPI promises them nothing any more, and what the dead rank held for an exchange is gone. So rank 0 says
- *    who died at what, and stops; the same command goes on from what was committed.
+ * 3. No job is lost (fv__job_lost): a rank that dies ends the run. mpiexec, of MPICH and of Open MPI, then ends all ranks; under
+ * srun they may live on, but MPI promises them nothing any more, and what the dead rank held for an exchange is gone. So rank 0
+ * says who died at what, and stops; the same command goes on from what was committed.
  */
 #include "base/session.h"
 #include "engines/mpi/exchanger.h"
