@@ -124,6 +124,7 @@ check: all
 	$(PYTHON) scripts/layers.py
 	$(PYTHON) scripts/operator_names.py
 	$(PYTHON) scripts/process_state.py
+	$(PYTHON) scripts/doc_names.py
 	scripts/format.sh --check
 	scripts/cppcheck.sh
 

@@ -75,6 +75,28 @@ def state_of_the_process_that_is_not_listed_is_found(folder):
 
 
 @test
+def pages_for_developers_name_what_is_there(_):
+    finds_nothing(sys.executable, "scripts/doc_names.py")
+
+
+@test
+def names_that_are_gone_are_found(folder):
+    """In a copy whose pages name a file, a folder and a function that are not there, and show a line that a header has not."""
+    for part in "src", "scripts", "include", "docs":
+        shutil.copytree(ROOT / part, pathlib.Path(folder, part), ignore=shutil.ignore_patterns("__pycache__", "*.png"))
+    for name in "tests", "bench":
+        pathlib.Path(folder, name).symlink_to(ROOT / name)
+    page, name = pathlib.Path(folder, "docs", "architecture.md"), "_".join(["fv_", "gone"])  # not written here as one word
+    page.write_text(page.read_text().replace("    int64_t          memory;", "    int              memory;").replace(
+        "    int64_t         memory;", "    int             memory;") + f"`run/gone.c` `gone/` `{name}`, `run/run.c`\n")
+    done = subprocess.run([sys.executable, "scripts/doc_names.py"], cwd=folder, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and len(lines) == 4, done.stdout
+    for words in "no such line", "there is no run/gone.c", "there is no gone/", f"nothing is called {name}":
+        assert any(words in line for line in lines), (words, lines)
+
+
+@test
 def cppcheck_finds_nothing(_):
     if not shutil.which("cppcheck"):
         raise Skip("no cppcheck: scripts/bootstrap.sh check could not install it")
