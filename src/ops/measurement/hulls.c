@@ -3,9 +3,7 @@
  * A task writes the first and last voxel of each label in each row, as sorted runs by label and row. The merge streams the rows
  * of one label after the other through hull.c, so an object may span any number of chunks.
  */
-#include "op/merge_sort.h"
-#include "op/scratch.h"
-#include "op/sorted_runs.h"
+#include "op/record_gather.h"
 #include "op/stretches.h"
 #include "ops/measurement/hull.h"
 #include "ops/measurement/per_axis.h"
@@ -20,8 +18,6 @@ static const fv_param params[] = {
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "labels", FV_KIND_IMAGE, .doc = "label image; 0 is background" }, FV_INPUT_END };
-
-#define MOST_RECORDS ((int64_t)1 << 15) /* gathered before a run is written */
 
 typedef struct {
     fv_run_key key; /* index of the axis that is taken apart, label, row */
@@ -58,18 +54,24 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 /* ---------------------------------------------------------------- gathering a chunk */
 
+static int by_key(const record *a, const record *b) { return fv__run_key_compare(&a->key, &b->key); }
+
+static void join_rows(record *into, const record *from) {
+    into->first = FV_MIN(into->first, from->first);
+    into->last = FV_MAX(into->last, from->last);
+    into->voxels += from->voxels;
+}
+
+FV_RECORD_GATHER(record, by_key, join_rows, fv__records_append)
+
 typedef struct {
-    int64_t     capacity, count;
-    record     *records, *room;
+    records     records;
     fv_stretch *stretches;
-    fv_bytes   *partial;
 } gather;
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    g->capacity = FV_MAX(FV_MIN(fv__region_voxels(&n->region), MOST_RECORDS), 1);
-    g->records = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->records);
-    g->room = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->room);
+    records_lay_out(&g->records, &pieces, fv__region_voxels(&n->region));
     g->stretches = fv__scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
     return pieces.used;
 }
@@ -80,37 +82,9 @@ static size_t scratch(const fv_need *n) {
 }
 
 static size_t bound(const fv_need *n) {
-    gather  g;
-    int64_t voxels = fv__region_voxels(&n->region);
+    gather g;
     lay_out(&g, n, NULL);
-    return (size_t)(voxels * (int64_t)sizeof(record) + (voxels / g.capacity + 1) * (int64_t)sizeof(int64_t));
-}
-
-static int by_key(const fv_run_key *a, const fv_run_key *b) {
-    if (a->first != b->first) return a->first < b->first ? -1 : 1;
-    if (a->second != b->second) return a->second < b->second ? -1 : 1;
-    return a->third < b->third ? -1 : a->third > b->third;
-}
-
-static inline bool before(const record *a, const record *b) { return by_key(&b->key, &a->key) < 0; }
-FV_MERGE_SORT(sort_records, record, before)
-
-static void join_rows(record *into, const record *from) {
-    into->first = FV_MIN(into->first, from->first);
-    into->last = FV_MAX(into->last, from->last);
-    into->voxels += from->voxels;
-}
-
-static void write_run(gather *g) {
-    size_t begun = fv__sorted_run_begin(g->partial);
-    sort_records(g->records, g->room, g->count);
-    for (int64_t i = 0, next; i < g->count; i = next) {
-        for (next = i + 1; next < g->count && !by_key(&g->records[i].key, &g->records[next].key); next++)
-            join_rows(&g->records[i], &g->records[next]);
-        fv__bytes_append(g->partial, &g->records[i], sizeof *g->records);
-    }
-    fv__sorted_run_end(g->partial, begun);
-    g->count = 0;
+    return records_bound(&g.records, fv__region_voxels(&n->region), sizeof(record));
 }
 
 static void add_row(gather *g, const fv_block *labels, const fv_image_type *type, const int64_t *position, int64_t n,
@@ -120,11 +94,10 @@ static void add_row(gather *g, const fv_block *labels, const fv_image_type *type
     int64_t place = (last == 2 ? position[0] * type->shape[1] : 0) + position[last - 1];
     for (int64_t i = 0; i < count; i++) {
         const fv_stretch *s = &g->stretches[i];
-        if (g->count == g->capacity) write_run(g);
-        g->records[g->count++] = (record){ .key = { index, s->label, place },
-                                           .first = position[last] + s->start,
-                                           .last = position[last] + s->end - 1,
-                                           .voxels = s->end - s->start };
+        *records_next(&g->records) = (record){ .key = { index, s->label, place },
+                                               .first = position[last] + s->start,
+                                               .last = position[last] + s->end - 1,
+                                               .voxels = s->end - s->start };
     }
 }
 
@@ -132,7 +105,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int       axis = fv__per_axis(((const hulls *)r->need.params)->per, &r->need.in[0]->image);
     fv_type   one = fv__per_type(r->need.in[0], axis);
     fv_region chunk = fv__per_region(&r->need.region, axis);
-    gather    g = { .partial = r->partial };
+    gather    g = { .records.partial = r->partial };
     int64_t   from = axis < 0 ? 0 : r->need.region.start[axis], to = axis < 0 ? 1 : from + r->need.region.size[axis];
     (void)error;
     lay_out(&g, &r->need, r->scratch);
@@ -142,7 +115,7 @@ static fv_status run(fv_run *r, fv_error *error) {
         for (fv__rows_begin(&rows, &chunk); fv__rows_next(&rows);)
             add_row(&g, &labels, &one.image, rows.position, chunk.size[chunk.ndim - 1], index);
     }
-    write_run(&g);
+    records_settle(&g.records, true);
     return FV_OK;
 }
 

@@ -4,9 +4,7 @@
  * second image, which are kept, and for the rows.
  */
 #include "base/hash_table.h"
-#include "op/merge_sort.h"
-#include "op/scratch.h"
-#include "op/sorted_runs.h"
+#include "op/record_gather.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -20,8 +18,6 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "a", FV_KIND_IMAGE, .doc = "label image; 0 is background" },
                                    { "b", FV_KIND_IMAGE, .doc = "another one of the same shape" },
                                    FV_INPUT_END };
-
-#define MOST_PAIRS ((int64_t)1 << 15) /* gathered before a run is written */
 
 typedef struct {
     int64_t a, b, voxels;
@@ -51,50 +47,29 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 /* ---------------------------------------------------------------- gathering a chunk */
 
-typedef struct {
-    int64_t   capacity, count;
-    pair     *pairs, *room;
-    fv_bytes *partial;
-} gather;
+static int by_labels(const pair *x, const pair *y) {
+    return x->a != y->a ? (x->a < y->a ? -1 : 1) : x->b < y->b ? -1 : x->b > y->b;
+}
 
-static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
+static void add_voxels(pair *into, const pair *from) { into->voxels += from->voxels; }
+
+FV_RECORD_GATHER(pair, by_labels, add_voxels, fv__records_append)
+
+static size_t lay_out(records *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    g->capacity = FV_MAX(FV_MIN(fv__region_voxels(&n->region), MOST_PAIRS), 1);
-    g->pairs = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->pairs);
-    g->room = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->room);
+    records_lay_out(g, &pieces, fv__region_voxels(&n->region));
     return pieces.used;
 }
 
 static size_t scratch(const fv_need *n) {
-    gather g;
+    records g;
     return lay_out(&g, n, NULL);
 }
 
 static size_t bound(const fv_need *n) {
-    gather  g;
-    int64_t voxels = fv__region_voxels(&n->region);
+    records g;
     lay_out(&g, n, NULL);
-    return (size_t)(voxels * (int64_t)sizeof(pair) + (voxels / g.capacity + 1) * (int64_t)sizeof(int64_t));
-}
-
-static inline bool before(const pair *x, const pair *y) { return y->a != x->a ? y->a < x->a : y->b < x->b; }
-FV_MERGE_SORT(sort_pairs, pair, before)
-
-/* Sorts what was gathered and puts equal pairs together; if that does not make room, it is written. */
-static void settle(gather *g, bool last) {
-    int64_t count = 0;
-    sort_pairs(g->pairs, g->room, g->count);
-    for (int64_t i = 0; i < g->count; i++)
-        if (count && g->pairs[count - 1].a == g->pairs[i].a && g->pairs[count - 1].b == g->pairs[i].b)
-            g->pairs[count - 1].voxels += g->pairs[i].voxels;
-        else
-            g->pairs[count++] = g->pairs[i];
-    g->count = count;
-    if (!last && count < g->capacity / 2) return;
-    size_t begun = fv__sorted_run_begin(g->partial);
-    fv__bytes_append(g->partial, g->pairs, (size_t)count * sizeof *g->pairs);
-    fv__sorted_run_end(g->partial, begun);
-    g->count = 0;
+    return records_bound(&g, fv__region_voxels(&n->region), sizeof(pair));
 }
 
 static int64_t label_at(fv_dtype dtype, const void *labels, int64_t i) {
@@ -111,7 +86,7 @@ static int64_t label_at(fv_dtype dtype, const void *labels, int64_t i) {
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    gather  g = { .partial = r->partial };
+    records g = { .partial = r->partial };
     fv_rows rows;
     int64_t n = r->need.region.size[r->need.region.ndim - 1];
     lay_out(&g, &r->need, r->scratch);
@@ -125,11 +100,10 @@ static fv_status run(fv_run *r, fv_error *error) {
             if (!a && !b) continue;
             if ((r->in[0]->dtype == FV_UINT64 && a < 0) || (r->in[1]->dtype == FV_UINT64 && b < 0))
                 return fv_fail(error, FV_ERROR_INPUT, "labels must be below 2^63");
-            if (g.count == g.capacity) settle(&g, false);
-            g.pairs[g.count++] = (pair){ a, b, next - i };
+            *records_next(&g) = (pair){ a, b, next - i };
         }
     }
-    settle(&g, true);
+    records_settle(&g, true);
     return FV_OK;
 }
 

@@ -5,9 +5,7 @@
  * holds nothing, however many there are.
  */
 #include "kernels/keys.h"
-#include "op/merge_sort.h"
-#include "op/scratch.h"
-#include "op/sorted_runs.h"
+#include "op/record_gather.h"
 #include "op/stretches.h"
 #include "ops/measurement/per_axis.h"
 #include "ops/measurement/views.h"
@@ -34,7 +32,6 @@ static const fv_input inputs[] = {
 };
 
 enum { INPUTS = 5, RECORD_BYTES = 48 };
-#define MOST_RECORDS ((int64_t)1 << 15) /* gathered before a run is written */
 
 /* ---------------------------------------------------------------- what follows from types and parameters */
 
@@ -152,16 +149,6 @@ typedef struct {
 
 enum { OTHER = 1, ONCE = 2 };
 
-static int by_key(const fv_run_key *a, const fv_run_key *b) {
-    if (a->first != b->first) return a->first < b->first ? -1 : 1;
-    if (a->second != b->second) return a->second < b->second ? -1 : 1;
-    if (a->third != b->third) return a->third < b->third ? -1 : 1;
-    return a->fourth < b->fourth ? -1 : a->fourth > b->fourth;
-}
-
-static inline bool before(const record *a, const record *b) { return by_key(&b->key, &a->key) < 0; }
-FV_MERGE_SORT(sort_records, record, before)
-
 static uint8_t *write_record(const record *r, const fv_run_key *last, bool first, uint8_t *to) {
     bool other = first || r->key.first != last->first || r->key.second != last->second || r->key.third != last->third;
     *to++ = (uint8_t)((other ? OTHER : 0) | (r->count == 1 ? ONCE : 0));
@@ -192,14 +179,27 @@ static const uint8_t *read_record(const uint8_t *from, fv_run_key *key, int64_t 
 
 /* ---------------------------------------------------------------- gathering a chunk */
 
+static int  by_key(const record *a, const record *b) { return fv__run_key_compare(&a->key, &b->key); }
+static void add_count(record *into, const record *from) { into->count += from->count; }
+
+static void write_run(fv_bytes *partial, const record *all, int64_t count) {
+    fv_run_key last = { 0 };
+    for (int64_t i = 0; i < count; i++) {
+        uint8_t bytes[RECORD_BYTES], *end = write_record(&all[i], &last, i == 0, bytes);
+        fv__bytes_append(partial, bytes, (size_t)(end - bytes));
+        last = all[i].key;
+    }
+}
+
+FV_RECORD_GATHER(record, by_key, add_count, write_run)
+
 typedef struct {
     layout      l;
     fv_region   chunk; /* without the axis per */
-    int64_t     row, capacity, count;
-    record     *records, *room;
+    int64_t     row;
+    records     records;
     fv_stretch *stretches;
     char       *values;
-    fv_bytes   *partial;
 } gather;
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
@@ -208,9 +208,7 @@ static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     int64_t    length = n->region.size[n->region.ndim - 1];
     lay_down(&g->l, n->params, n->in, &error);
     g->chunk = fv__per_region(&n->region, g->l.per);
-    g->capacity = FV_MIN(3 * fv__region_voxels(&n->region) + 3, MOST_RECORDS);
-    g->records = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->records);
-    g->room = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->room);
+    records_lay_out(&g->records, &pieces, 3 * fv__region_voxels(&n->region));
     g->stretches = fv__scratch_take(&pieces, length * (int64_t)sizeof *g->stretches);
     g->values = fv__scratch_take(&pieces, length * 8);
     return pieces.used;
@@ -226,31 +224,15 @@ static size_t bound(const fv_need *n) {
     gather g;
     lay_out(&g, n, NULL);
     int64_t label = (int64_t)fv_dtype_size(n->in[0]->image.dtype) * 8 / 7 + 1, row = fv__varint_bytes((uint64_t)g.l.views.rows);
-    int64_t records = fv__region_voxels(&n->region) * g.l.views.count * (g.l.per < 0 ? g.l.views.rows : 1);
+    int64_t voxels = fv__region_voxels(&n->region) * g.l.views.count * (g.l.per < 0 ? g.l.views.rows : 1);
     int64_t of_value = 1 + row + label + 1 + 10, of_count = 1 + row + label + 1 + 1;
-    return (size_t)(records * (of_value + 2 * of_count) + (3 * records / g.capacity + 2) * (int64_t)sizeof(int64_t));
+    return records_bound(&g.records, 3 * voxels, (of_value + 2 * of_count + 2) / 3);
 }
 
-static void write_run(gather *g) {
-    size_t     begun = fv__sorted_run_begin(g->partial);
-    fv_run_key last = { 0 };
-    bool       first = true;
-    sort_records(g->records, g->room, g->count);
-    for (int64_t i = 0, next; i < g->count; i = next, first = false) {
-        uint8_t bytes[RECORD_BYTES];
-        for (next = i + 1; next < g->count && !by_key(&g->records[i].key, &g->records[next].key); next++)
-            g->records[i].count += g->records[next].count;
-        uint8_t *end = write_record(&g->records[i], &last, first, bytes);
-        fv__bytes_append(g->partial, bytes, (size_t)(end - bytes));
-        last = g->records[i].key;
-    }
-    fv__sorted_run_end(g->partial, begun);
-    g->count = 0;
-}
-
+/* A full run is written at once: keeping what was put together would sort the values of earlier rows again and again. */
 static void add_record(gather *g, int64_t label, int64_t third, int64_t fourth, int64_t count) {
-    if (g->count == g->capacity) write_run(g);
-    g->records[g->count++] = (record){ { g->row, label, third, fourth }, count };
+    if (g->records.count == g->records.capacity) records_settle(&g->records, true);
+    *records_next(&g->records) = (record){ { g->row, label, third, fourth }, count };
 }
 
 static fv_status add_row(gather *g, const fv_run *r, const fv_block *labels, const int64_t *position, fv_error *error) {
@@ -279,7 +261,7 @@ static fv_status add_row(gather *g, const fv_run *r, const fv_block *labels, con
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    gather g = { .partial = r->partial };
+    gather g = { .records.partial = r->partial };
     lay_out(&g, &r->need, r->scratch);
     int64_t from = g.l.per < 0 ? 0 : r->need.region.start[g.l.per];
     int64_t to = g.l.per < 0 ? g.l.views.rows : from + r->need.region.size[g.l.per];
@@ -288,7 +270,7 @@ static fv_status run(fv_run *r, fv_error *error) {
         fv_rows  rows;
         for (fv__rows_begin(&rows, &g.chunk); fv__rows_next(&rows);) FV_TRY(add_row(&g, r, &labels, rows.position, error));
     }
-    write_run(&g);
+    records_settle(&g.records, true);
     return FV_OK;
 }
 

@@ -5,9 +5,7 @@
  * alone.
  */
 #include "op/axes.h"
-#include "op/merge_sort.h"
-#include "op/scratch.h"
-#include "op/sorted_runs.h"
+#include "op/record_gather.h"
 #include "op/stretches.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +38,6 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "labels", FV_KIND_IMAGE,
                                      .doc = "label image with an axis t, each time with labels of its own; 0 is background" },
                                    FV_INPUT_END };
-
-#define MOST_RECORDS ((int64_t)1 << 15) /* gathered before a run is written */
 
 static void name_column(fv_table_type *table, fv_column_kind kind, const char *name, const char *axis) {
     fv_column *column = &table->column[table->ncolumns++];
@@ -96,19 +92,26 @@ typedef struct {
     int64_t    place[3]; /* sums of its coordinates */
 } record;
 
+static int by_key(const record *a, const record *b) { return fv__run_key_compare(&a->key, &b->key); }
+
+static void add_up(record *into, const record *from) {
+    into->voxels += from->voxels;
+    for (int d = 0; d < 3; d++) into->place[d] += from->place[d];
+}
+
+FV_RECORD_GATHER(record, by_key, add_up, fv__records_append)
+
 typedef struct {
-    int64_t     capacity, count;
-    record     *records, *room;
+    records     records;
     fv_stretch *here, *there;
-    fv_bytes   *partial;
 } gather;
+
+static int64_t most_records(const fv_need *n) { return (ahead_of(n->params) + 1) * fv__region_voxels(&n->region); }
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
     int64_t    length = n->region.size[n->region.ndim - 1];
-    g->capacity = FV_MIN((ahead_of(n->params) + 1) * fv__region_voxels(&n->region) + 1, MOST_RECORDS);
-    g->records = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->records);
-    g->room = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->room);
+    records_lay_out(&g->records, &pieces, most_records(n));
     g->here = fv__scratch_take(&pieces, length * (int64_t)sizeof *g->here);
     g->there = fv__scratch_take(&pieces, length * (int64_t)sizeof *g->there);
     return pieces.used;
@@ -120,47 +123,9 @@ static size_t scratch(const fv_need *n) {
 }
 
 static size_t bound(const fv_need *n) {
-    gather  g;
-    int64_t records = (ahead_of(n->params) + 1) * fv__region_voxels(&n->region);
+    gather g;
     lay_out(&g, n, NULL);
-    return (size_t)(records * (int64_t)sizeof(record) + (2 * records / g.capacity + 2) * (int64_t)sizeof(int64_t));
-}
-
-static int by_key(const fv_run_key *a, const fv_run_key *b) {
-    if (a->first != b->first) return a->first < b->first ? -1 : 1;
-    if (a->second != b->second) return a->second < b->second ? -1 : 1;
-    if (a->third != b->third) return a->third < b->third ? -1 : 1;
-    return a->fourth < b->fourth ? -1 : a->fourth > b->fourth;
-}
-
-static inline bool before(const record *a, const record *b) { return by_key(&b->key, &a->key) < 0; }
-FV_MERGE_SORT(sort_records, record, before)
-
-static void add_up(record *into, const record *from) {
-    into->voxels += from->voxels;
-    for (int d = 0; d < 3; d++) into->place[d] += from->place[d];
-}
-
-/* Sorts what was gathered and adds up what belongs together; if that does not make room, it is written. */
-static void settle(gather *g, bool last) {
-    int64_t count = 0;
-    sort_records(g->records, g->room, g->count);
-    for (int64_t i = 0; i < g->count; i++)
-        if (count && !by_key(&g->records[count - 1].key, &g->records[i].key))
-            add_up(&g->records[count - 1], &g->records[i]);
-        else
-            g->records[count++] = g->records[i];
-    g->count = count;
-    if (!last && count < g->capacity / 2) return;
-    size_t begun = fv__sorted_run_begin(g->partial);
-    fv__bytes_append(g->partial, g->records, (size_t)count * sizeof *g->records);
-    fv__sorted_run_end(g->partial, begun);
-    g->count = 0;
-}
-
-static record *next_record(gather *g) {
-    if (g->count == g->capacity) settle(g, false);
-    return &g->records[g->count++];
+    return records_bound(&g.records, most_records(n), sizeof(record));
 }
 
 /* What two rows of stretches have in common. */
@@ -168,7 +133,7 @@ static void add_common(gather *g, int64_t time, int64_t ahead, int64_t nhere, in
     for (int64_t i = 0, k = 0; i < nhere && k < nthere;) {
         const fv_stretch *a = &g->here[i], *b = &g->there[k];
         int64_t           common = FV_MIN(a->end, b->end) - FV_MAX(a->start, b->start);
-        if (common > 0) *next_record(g) = (record){ .key = { time, a->label, ahead, b->label }, .voxels = common };
+        if (common > 0) *records_next(&g->records) = (record){ .key = { time, a->label, ahead, b->label }, .voxels = common };
         if (a->end < b->end)
             i++;
         else
@@ -190,7 +155,7 @@ static fv_status add_row(gather *g, const fv_run *r, const int64_t *position, in
             return fv_fail(error, FV_ERROR_INPUT, "labels holds %llu; labels must be below 2^63", (unsigned long long)s->label);
         for (int d = 0; d < n - 1; d++) one.place[d] = voxels * position[spatial[d]];
         one.place[n - 1] = voxels * first + voxels * (voxels - 1) / 2;
-        *next_record(g) = one;
+        *records_next(&g->records) = one;
     }
     int64_t end = labels->region.start[time] + labels->region.size[time];
     for (int64_t ahead = 1; ahead <= ahead_of(r->need.params) && t + ahead < end && count; ahead++) {
@@ -203,12 +168,12 @@ static fv_status add_row(gather *g, const fv_run *r, const int64_t *position, in
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    gather  g = { .partial = r->partial };
+    gather  g = { .records.partial = r->partial };
     int     time = fv__axis_find(&r->need.in[0]->image, "t");
     fv_rows rows;
     lay_out(&g, &r->need, r->scratch);
     for (fv__rows_begin(&rows, &r->need.region); fv__rows_next(&rows);) FV_TRY(add_row(&g, r, rows.position, time, error));
-    settle(&g, true);
+    records_settle(&g.records, true);
     return FV_OK;
 }
 
