@@ -22,9 +22,9 @@ typedef enum fv_temporary_kind {
 /* The name to write an output under (caller frees). All others of this output are removed, unless it is ADDED. The caller has
  * claimed the output. again: somebody else may have left one during this run. */
 char *fv__temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash key, fv_temporary_kind kind, bool again);
-/* The path that claims and temporaries of an output are named after (caller frees): its own, or, inside a folder that may be
- * replaced meanwhile, one beside that folder; of a remote
- * one in the store's usual place, from where it is sent when it is complete. */
+/* The path that claims and temporaries of an output are named after (caller frees). Usually it is that of the output. Inside a
+ * folder that may be replaced meanwhile it is one beside that folder. Of a remote output it is one in .fovea/remote, from where
+ * the file is sent when it is complete. */
 char *fv__temporaries_stand_in(const char *path);
 /* Removes the folders of parts (op/output_parts.h) that earlier results of this output left, all but the one in use. */
 void fv__temporaries_outdated(fv_temporaries *temporaries, const char *path, const char *in_use);
