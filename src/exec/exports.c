@@ -30,11 +30,8 @@ static fv_hash record_key(const fv_bindings *bindings, int expr, int combination
 static int collection_of(const fv_instance *instance, const fv_type *type) {
     const fv_bindings *bindings = instance->context->bindings;
     int                own = fv__bindings_unit(bindings, instance->item).collection;
-    if (!type->items) return FV_RUN;
-    for (int l = 0; l < bindings->nlists; l++)
-        if (type->items->paths == bindings->lists[l].items.paths && type->items->count == bindings->lists[l].items.count)
-            return l;
-    return own;
+    int                list = own == FV_RUN ? fv__bindings_list(bindings, type->items) : own;
+    return type->items ? list : FV_RUN;
 }
 
 static fv_status put_record(fv_instance *instance, const fv_sink *sink, fv_error *error) {

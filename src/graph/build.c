@@ -75,7 +75,10 @@ static bool makes(const builder *b, const fv_level *level) {
 
 /* What other units failed to make takes its results with it, and no others. */
 static bool usable(builder *b, const value *v) {
-    if (v->kind == LOST && !b->graph->lost) b->graph->lost = v->why;
+    if (v->kind == LOST && v->why == fv__left_out)
+        b->graph->left_out = true;
+    else if (v->kind == LOST && !b->graph->lost)
+        b->graph->lost = v->why;
     return v->kind == LITERAL || v->kind == NODE;
 }
 
@@ -108,6 +111,19 @@ static void add_export(builder *b, int k) {
     sink->expr = expr->id;
 }
 
+static void add_facts(builder *b, int k) {
+    const fv_expr *call = b->bindings->choosers[k];
+    fv_level       level = *level_of(b, call);
+    level.depth -= 2;
+    if (!makes(b, &level)) return;
+    value v = fv__facts(b, call);
+    if (!usable(b, &v) || v.kind != NODE) return;
+    int      statement = b->program->nstatements + b->bindings->nkeeps + b->bindings->nexported + k;
+    fv_sink *sink = fv__add_sink(b, FV_SINK_EXPORT, v.node, statement, call->span);
+    sink->name = fv__node_label(v.node);
+    sink->expr = fv__facts_place(call);
+}
+
 static void build_combination(builder *b) {
     begin_names(b);
     for (int s = 0; s < b->program->nstatements; s++)
@@ -117,6 +133,7 @@ static void build_combination(builder *b) {
             add_statement(b, s);
     for (int k = 0; k < b->bindings->nkeeps; k++) add_kept(b, k);
     for (int k = 0; k < b->bindings->nexported; k++) add_export(b, k);
+    for (int k = 0; k < b->bindings->nchoosers; k++) add_facts(b, k);
 }
 
 fv_status fv__graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
@@ -133,7 +150,7 @@ fv_status fv__graph_build(const fv_program *program, const fv_bindings *bindings
     fv__variables_release(&b.variables);
     if (b.worst == FV_OK && !b.graph->nsinks && b.graph->lost)
         fv__mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_INPUT, NULL, "%s", b.graph->lost);
-    if (b.worst == FV_OK && !b.graph->nsinks)
+    if (b.worst == FV_OK && !b.graph->nsinks && !b.graph->left_out)
         fv__mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_USAGE, NULL,
                     "nothing is asked for: write(...) a result, or put a scalar or a table on a line of its own");
     if (b.worst != FV_OK) {

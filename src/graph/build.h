@@ -5,6 +5,8 @@
 
 #include "graph/variables.h"
 
+extern const char fv__left_out[]; /* why a value is LOST of an item that was left out on purpose */
+
 typedef struct builder {
     fv_graph          *graph;
     const fv_program  *program;
@@ -35,6 +37,8 @@ static inline value node_value(fv_node *node) { return (value){ .kind = NODE, .n
 
 value       fv__evaluate(builder *b, const fv_expr *expr);
 APART value fv__evaluate_call(builder *b, const fv_expr *expr);
+/* What the operator of a call expands to, instead of its value. */
+APART value fv__expand_call(builder *b, const fv_expr *expr, const fv_op **op, const void **params);
 value       fv__evaluate_name(builder *b, const fv_expr *expr);
 /* part: start, stop, step and single of each axis, as the operator takes them. */
 value       fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span);
@@ -48,6 +52,18 @@ bool fv__elsewhere(builder *b, const fv_expr *expr, value *v);
 /* A value of all items of a collection together. any_shape: images may differ in shape, and are one line of voxels then, or in
  * place, and have none then. */
 APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape);
+/* ---- choosing.c: some of the items, or all in another order ---- */
+/* The operator that a call means. */
+const fv_op *fv__op_called(const builder *b, const fv_op *op, const fv_expr *call);
+/* What is exported for a call that chooses: the facts about this unit's item. */
+APART value fv__facts(builder *b, const fv_expr *call);
+/* Where the facts of a call are found among the exports. */
+static inline int fv__facts_place(const fv_expr *call) { return -1 - call->id; }
+/* The value of such a call: that of its first argument, or nothing if the item is left out. */
+APART value fv__choose(builder *b, const fv_expr *call, const fv_op *op, const void *params, fv_node *image);
+/* The items whose value of an expression was not left out, in their order; gives their number. */
+int64_t fv__items_chosen(builder *b, const fv_expr *expr, int64_t count, int64_t *items);
+
 /* A table of an item with its columns item and path. */
 APART value fv__tag(builder *b, fv_node *table, fv_span span);
 /* The type that an expression has in a unit, without anything that other units have made. */

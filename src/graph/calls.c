@@ -336,6 +336,7 @@ APART static value finish_call(builder *b, call *c) {
                                    : fv__from_error(b, c->expr->span, c->op, &error);
     if (c->op->role == FV_OP_ARRAY || c->op->role == FV_OP_PROVIDED) return named_array(b, c);
     if (c->op->gathers) return node_value(c->inputs[0]);
+    if (c->op->chooses) return fv__choose(b, c->expr, c->op, c->params, c->inputs[0]);
     if (c->op->expands) return expand(b, c, c->op->expands);
     if (c->op->unroll && unrolled(b, c, &result)) return result;
     if (fold(b, c, &result)) return result;
@@ -409,23 +410,41 @@ static value argument_value(builder *b, const call *c, int a) {
     return v;
 }
 
-APART value fv__evaluate_call(builder *b, const fv_expr *expr) {
-    call c = { .expr = expr, .op = find_op(b, expr) };
-    int  position = 0;
-    if (!c.op) { /* still look for mistakes in the arguments */
+/* Finds the operator and binds the arguments; false: *v stands for the call. */
+static bool bind_call(builder *b, call *c, value *v) {
+    const fv_expr *expr = c->expr;
+    int            position = 0;
+    *v = (value){ .kind = BAD };
+    c->op = fv__op_called(b, find_op(b, expr), expr);
+    if (!c->op) { /* still look for mistakes in the arguments */
         for (int a = 0; a < expr->nargs; a++) fv__evaluate(b, expr->args[a].value);
-        return (value){ .kind = BAD };
+        return false;
     }
-    c.params = fv__arena_alloc(&b->graph->arena, c.op->params_size + 1);
-    fv__params_default(c.op, c.params);
+    c->params = fv__arena_alloc(&b->graph->arena, c->op->params_size + 1);
+    fv__params_default(c->op, c->params);
     for (int a = 0; a < expr->nargs; a++) {
-        value v = argument_value(b, &c, a);
-        bind_argument(b, &c, &expr->args[a], &v, &position);
+        value argument = argument_value(b, c, a);
+        bind_argument(b, c, &expr->args[a], &argument, &position);
     }
-    check_missing(b, &c);
-    if (c.lost) return (value){ .kind = LOST, .why = c.lost };
-    if (c.bad) return (value){ .kind = BAD };
+    check_missing(b, c);
+    if (c->lost) *v = (value){ .kind = LOST, .why = c->lost };
+    return !c->lost && !c->bad;
+}
+
+APART value fv__evaluate_call(builder *b, const fv_expr *expr) {
+    call  c = { .expr = expr };
+    value v;
+    if (!bind_call(b, &c, &v)) return v;
     return part_of(b, finish_call(b, &c), expr->span);
+}
+
+APART value fv__expand_call(builder *b, const fv_expr *expr, const fv_op **op, const void **params) {
+    call  c = { .expr = expr };
+    value v;
+    if (!bind_call(b, &c, &v)) return v;
+    *op = c.op;
+    *params = c.params;
+    return expand(b, &c, c.op->expands);
 }
 
 /* ---------------------------------------------------------------- operators written in other operators */

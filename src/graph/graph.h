@@ -69,8 +69,9 @@ typedef struct fv_graph {
     int             nnodes, capacity;
     fv_sink        *sinks;
     int             nsinks;
-    fv_hash_table   table; /* of nodes by key */
-    const char     *lost;  /* why sinks are missing that need what other units failed to make; NULL: none is */
+    fv_hash_table   table;    /* of nodes by key */
+    const char     *lost;     /* why sinks are missing that need what other units failed to make; NULL: none is */
+    bool            left_out; /* sinks are missing because the item was left out on purpose */
 } fv_graph;
 
 /* ---- collections and parameters, resolved once per run ---- */
@@ -137,6 +138,8 @@ typedef struct fv_bindings {
     fv_level       *levels; /* by expression of the text */
     const fv_expr **exported;
     int             nexported;
+    const fv_expr **choosers; /* calls that choose among items, by facts that units of an earlier segment export */
+    int             nchoosers;
     fv_segment     *segments;
     int             nsegments;
     int64_t         nunits;
@@ -195,6 +198,11 @@ void fv__bindings_sizes(const fv_bindings *bindings, int64_t count, double *size
 /* Bytes of the files of a unit's item; 0 of the run. */
 int64_t fv__bindings_size(const fv_bindings *bindings, int64_t unit);
 void    fv__bindings_release(fv_bindings *bindings);
+
+/* The operator that a call means, by its first argument: a table, or what is of items. */
+const fv_op *fv__op_meant(const fv_op *op, bool table, bool items);
+/* The list whose items these are, or some of them; -1: none. */
+int fv__bindings_list(const fv_bindings *bindings, const fv_item_names *items);
 
 /* Fills {stem} {name} {folder} {path} {index} {param} in. Axes of the image that is written stay: they become numbers of slices
  * (axes NULL: there are none). Other words in braces are an error that lists the known ones. */

@@ -50,8 +50,7 @@ bool fv__sample(const builder *b, const fv_expr *expr, int64_t unit, fv_export *
     fv__build_names(&inner);
     value v = fv__evaluate(&inner, expr);
     int   collection = inner.unit.collection;
-    for (int l = 0; collection == FV_RUN && v.kind == NODE && l < b->bindings->nlists; l++)
-        if (v.node->type.items == &b->bindings->lists[l].items) collection = l;
+    if (collection == FV_RUN && v.kind == NODE) collection = fv__bindings_list(b->bindings, v.node->type.items);
     bool good = describe(&v, collection, &b->graph->arena, out);
     fv__variables_release(&inner.variables);
     fv__graph_free(inner.graph);
@@ -103,19 +102,20 @@ static bool lost_before(const builder *b, const fv_expr *expr) {
     return lost;
 }
 
-/* All items' exports of an expression; false: *v tells why there are none. */
-static bool find_all(builder *b, const fv_expr *expr, int64_t first, int64_t count, fv_export *all, value *v) {
+/* The exports of an expression by some of the units from `first` on; false: *v tells why there are none. */
+static bool find_all(builder *b, const fv_expr *expr, int64_t first, const int64_t *items, int64_t count, fv_export *all,
+                     value *v) {
     int64_t *missing = fv__alloc((size_t)(count + 1) * sizeof *missing), nmissing = 0;
     bool     found = false;
     if (b->handed) {
         for (int64_t i = 0; i < count; i++)
-            if (!b->handed->find(b->handed, expr->id, b->combination, first + i, i ? all[i - 1].form : NULL, &b->graph->arena,
-                                 &all[i]))
-                missing[nmissing++] = first + i;
+            if (!b->handed->find(b->handed, expr->id, b->combination, first + items[i], i ? all[i - 1].form : NULL,
+                                 &b->graph->arena, &all[i]))
+                missing[nmissing++] = first + items[i];
         found = !nmissing;
     } else {
         for (int64_t k = 0; k < FV_MIN(count, SAMPLES) && !found; k++)
-            found = fv__sample(b, expr, first + k * count / FV_MIN(count, SAMPLES), &all[0]);
+            found = fv__sample(b, expr, first + items[k * count / FV_MIN(count, SAMPLES)], &all[0]);
         for (int64_t i = 1; i < count; i++) all[i] = all[0];
         missing[nmissing++] = first;
     }
@@ -328,10 +328,25 @@ static fv_status join_columns(const fv_gathered *g, fv_table_type *type, fv_erro
     return FV_OK;
 }
 
-static value gather_tables(builder *b, fv_gathered *g, const fv_item_list *list, const fv_expr *expr) {
+/* Names of those items whose tables are gathered. */
+static const fv_item_names *names_of_chosen(builder *b, const fv_item_list *list, const int64_t *items, int64_t count) {
+    bool all = count == list->count;
+    for (int64_t i = 0; i < count; i++) all = all && items[i] == i;
+    if (all) return &list->items;
+    fv_item_names *some = fv__arena_alloc(&b->graph->arena, sizeof *some);
+    const char   **names = fv__arena_alloc(&b->graph->arena, 2 * (size_t)count * sizeof *names);
+    for (int64_t i = 0; i < count; i++) {
+        names[i] = list->items.names[items[i]];
+        names[count + i] = list->items.paths[items[i]];
+    }
+    *some = (fv_item_names){ count, names, names + count, true };
+    return some;
+}
+
+static value gather_tables(builder *b, fv_gathered *g, const fv_item_names *items, const fv_expr *expr) {
     fv_table_type *type = fv__arena_alloc(&b->graph->arena, sizeof *type);
     fv_error       error = { 0 };
-    g->items = &list->items;
+    g->items = items;
     g->tags = g->parts[0].made->form->collection == FV_RUN;
     if (join_columns(g, type, &error) != FV_OK) return fv__mistake(b, expr->span, error.code, NULL, "%s", error.message);
     g->type = (fv_type){ .kind = FV_KIND_TABLE, .table = type, .items = g->items };
@@ -350,17 +365,22 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
             if (text && !strcmp(b->bindings->lists[l].pattern, text)) list = &b->bindings->lists[l];
         return gather_files(b, list, any_shape, expr);
     }
-    fv_gathered *g = new_gathered(b, list->count);
-    fv_export   *all = fv__arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *all);
+    int64_t     *items = fv__arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *items);
+    int64_t      count = fv__items_chosen(b, meant, list->count, items);
+    fv_gathered *g = new_gathered(b, count);
+    fv_export   *all = fv__arena_alloc(&b->graph->arena, (size_t)(count + 1) * sizeof *all);
     int64_t      first = fv__bindings_number(b->bindings, level->collection, level->depth, 0);
-    if (!find_all(b, meant, first, list->count, all, &v)) return v;
-    for (int64_t i = 0; i < list->count; i++) {
+    if (!count)
+        return lost(b, fv__sprintf("what is made of all items was not made, because none of the %lld items was kept",
+                                   (long long)list->count));
+    if (!find_all(b, meant, first, items, count, all, &v)) return v;
+    for (int64_t i = 0; i < count; i++) {
         const fv_export_form *form = all[i].form;
         g->parts[i] = (fv_gathered_part){ .made = &all[i],
-                                          .path = list->paths[i],
+                                          .path = list->paths[items[i]],
                                           .type = form->kind == FV_KIND_SCALAR ? &voxel : &form->image };
     }
-    if (all[0].form->kind == FV_KIND_TABLE) return gather_tables(b, g, list, expr);
+    if (all[0].form->kind == FV_KIND_TABLE) return gather_tables(b, g, names_of_chosen(b, list, items, count), expr);
     memcpy(g->layout.chunk, all[0].form->lattice.chunk, sizeof all[0].form->lattice.chunk);
     return gather_images(b, g, any_shape, expr);
 }

@@ -11,6 +11,7 @@ typedef struct place { /* of an expression */
     int            depth;
     bool           table, wanted, exported;
     const fv_expr *expr;
+    const fv_expr *chooser; /* itself, if it chooses among items */
 } place;
 
 typedef struct finder {
@@ -118,8 +119,20 @@ static arguments look_at_arguments(finder *f, const fv_expr *call) {
     return all;
 }
 
+const fv_op *fv__op_meant(const fv_op *op, bool table, bool items) {
+    if (!op || !op->of_items) return op;
+    bool other = op->inputs[0].kind == FV_KIND_TABLE ? items && !table : table;
+    return other ? fv__op_find(op->of_items) : op;
+}
+
+static const fv_op *op_of(finder *f, const fv_expr *call) {
+    if (call->kind != FV_EXPR_CALL) return NULL;
+    place first = call->nargs ? look(f, call->args[0].value) : (place){ .list = -1 };
+    return fv__op_meant(fv__op_find(call->text), first.table, first.list >= 0);
+}
+
 static place look_at_call(finder *f, const fv_expr *call) {
-    const fv_op *op = call->kind == FV_EXPR_CALL ? fv__op_find(call->text) : NULL;
+    const fv_op *op = op_of(f, call);
     arguments    all = look_at_arguments(f, call);
     place        p = { .list = pattern_of(f, op, call), .depth = all.run, .table = op && op->result == FV_KIND_TABLE };
     if (p.list >= 0) {
@@ -137,7 +150,7 @@ static place look_at_call(finder *f, const fv_expr *call) {
         p.depth = FV_MAX(all.run, all.item + 1);
         return p;
     }
-    p.depth = FV_MAX(all.item, all.run + all.run % 2);
+    p.depth = FV_MAX(all.item, all.run + all.run % 2) + (op && op->chooses ? 2 : 0);
     for (int a = 0; a < call->nargs; a++) p.list = unite(f, p.list, look(f, call->args[a].value).list);
     return p;
 }
@@ -200,13 +213,17 @@ static void want(finder *f, const fv_expr *expr) {
     const fv_expr *meant = fv__meant(f->program, expr);
     if (!meant || f->of[meant->id].wanted) return;
     const place *p = &f->of[meant->id];
+    const fv_op *op = op_of(f, meant);
+    bool         chooses = op && op->chooses && p->list >= 0;
     f->of[meant->id].wanted = true;
+    f->of[meant->id].chooser = chooses ? meant : NULL;
     for (int a = 0; a < meant->nargs; a++) {
         const fv_expr *given = fv__meant(f->program, meant->args[a].value);
         if (!given) continue;
         place *from = &f->of[given->id];
         bool   gathered = p->list < 0 && from->list >= 0, used = p->list >= 0 && from->list < 0 && from->depth > 0;
-        if ((gathered && !is_plain_read(f, given)) || used) {
+        bool   chosen = chooses && from->list >= 0;
+        if (((gathered || chosen) && !is_plain_read(f, given)) || used) {
             from->exported = true;
             from->expr = given;
         }
@@ -243,6 +260,10 @@ static void find_segments(fv_bindings *b, const fv_program *program) {
         add_place(b, meant ? &b->levels[meant->id] : &(fv_level){ .collection = FV_RUN });
     }
     for (int e = 0; e < b->nexported; e++) add_place(b, &b->levels[b->exported[e]->id]);
+    for (int c = 0; c < b->nchoosers; c++) {
+        const fv_level *level = &b->levels[b->choosers[c]->id];
+        add_segment(b, level->collection, level->depth - 2);
+    }
     if (!b->nsegments) add_segment(b, FV_RUN, 1);
     qsort(b->segments, (size_t)b->nsegments, sizeof *b->segments, in_order);
 }
@@ -299,7 +320,8 @@ void fv__bindings_arrange(fv_bindings *b, const fv_program *program) {
     for (int s = 0; s < program->nstatements; s++)
         if (program->statements[s].kind == FV_STATEMENT_BARE) want(f, program->statements[s].value);
     for (int k = 0; k < b->nkeeps; k++) want(f, &(fv_expr){ .kind = FV_EXPR_NAME, .text = b->keeps[k] });
-    b->nexported = 0;
+    b->nexported = b->nchoosers = 0;
+    b->choosers = fv__arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->choosers);
     b->exported = fv__arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->exported);
     b->levels = fv__arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->levels);
     for (int e = 0; e < program->nexprs; e++) {
@@ -309,6 +331,7 @@ void fv__bindings_arrange(fv_bindings *b, const fv_program *program) {
                                    .table = p->table,
                                    .exported = p->exported };
         if (p->exported) b->exported[b->nexported++] = p->expr;
+        if (p->chooser) b->choosers[b->nchoosers++] = p->chooser;
     }
     for (int l = 0; l < b->nlists; l++) b->lists[l].collection = root_of(f, l);
     find_segments(b, program);
@@ -330,6 +353,13 @@ fv_unit fv__bindings_unit(const fv_bindings *b, int64_t unit) {
 int64_t fv__bindings_number(const fv_bindings *b, int collection, int depth, int64_t item) {
     for (int s = 0; s < b->nsegments; s++)
         if (b->segments[s].collection == collection && b->segments[s].depth == depth) return b->segments[s].first + item;
+    return -1;
+}
+
+int fv__bindings_list(const fv_bindings *b, const fv_item_names *items) {
+    for (int l = 0; items && items->count && l < b->nlists; l++)
+        for (int64_t i = 0; i < b->lists[l].items.count; i++)
+            if (b->lists[l].items.paths[i] == items->paths[0]) return l;
     return -1;
 }
 

@@ -319,6 +319,91 @@ def a_failing_item_fails_only_what_needs_it(folder):
     assert len(os.listdir(os.path.join(folder, "mask"))) == 4
 
 
+# ---- some of the items
+
+CHOSEN = """
+c = read("scans/*.npy")
+g = gaussian(c, 1)
+bright = filter(c, "max > 151 & part(item, 's', 1) != '4'")
+t = measure(label(bright > 100), bright)
+write(bright + 1, "out/{stem}.npy")
+write(fold(bright, "sum"), "sum.npy")
+write(together(sort(filter(g, "mean > 20 & x == 60"), "-mean, item")), "sorted.npy")
+write(g - fold(bright), "less/{stem}.npy")
+write(t, "t.csv")
+write(group(t, "item", "count() as n"), "n.csv")
+write(facts(c, "max std y type"), "facts.csv")
+max(together(max(bright)))
+"""
+
+
+def choose(folder, *options, launch=()):
+    scans(folder, 6)
+    put(folder, "p.fov", CHOSEN)
+    done = subprocess.run([*launch, FOVEA, "run", "p.fov", *options], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=PATIENCE, check=False,
+                          env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    assert done.returncode == 0, done.stderr[-800:]
+    return done
+
+
+@test
+def a_filter_keeps_some_of_the_items_and_a_sort_orders_them(folder):
+    images = scans(folder, 6)
+    done = choose(folder)
+    kept = ["s2", "s3", "s5"]
+    assert sorted(os.listdir(os.path.join(folder, "out"))) == [f"{name}.npy" for name in kept]
+    for name in kept:
+        assert (load(folder, f"out/{name}.npy") == images[name].astype(np.float32) + 1).all()
+    assert (load(folder, "sum.npy") == sum(images[name].astype(np.float64) for name in kept)).all()
+    mean = (sum(images[name].astype(np.float64) for name in kept) / 3).astype(np.float32)
+    smooth = {name: load(folder, f"less/{name}.npy") + mean for name in images}
+    assert len(smooth) == 6  # what depends on the mean of some is made for all
+    order = sorted((name for name in images if smooth[name].mean() > 20), key=lambda name: -smooth[name].mean())
+    got = load(folder, "sorted.npy")
+    assert 2 <= len(order) < 6 and len(got) == len(order), order
+    assert all(np.abs(got[k] - smooth[name]).max() < 1e-3 for k, name in enumerate(order)), order
+    assert [row["item"] for row in rows(folder, "n.csv")] == kept
+    assert [int(row["n"]) for row in rows(folder, "n.csv")] == [2, 3, 5]
+    assert {row["item"] for row in rows(folder, "t.csv")} == set(kept)
+    told = rows(folder, "facts.csv")
+    assert [(row["item"], float(row["max"]), row["y"], row["type"]) for row in told] == \
+        [(name, float(image.max()), "40", "uint8") for name, image in images.items()], told
+    assert done.stdout.split() == ["155"], done.stdout
+
+
+@test
+def the_items_that_are_kept_are_the_same_on_every_engine(folder):
+    expected, launches = None, {"threads": (), "processes": (), "memory": ()}
+    for flavour, command in LAUNCH.items():
+        if shutil.which(command[0]) and (pathlib.Path(FOVEA).parent / f"fovea-mpi-{flavour}.so").exists():
+            launches[flavour] = (*command, "-n", "2")
+    options = {"processes": ["--engine", "processes", "--workers", "2"], "memory": ["--memory", "100M", "--chunk", "16x16"]}
+    for name, launch in launches.items():
+        place = os.path.join(folder, name)
+        os.makedirs(place)
+        choose(place, *options.get(name, []), launch=launch)
+        expected = expected or results(place)
+        assert results(place) == expected, name
+
+
+@test
+def a_filter_that_keeps_nothing_or_is_wrong_says_so(folder):
+    scans(folder, 3)
+    done = run("run", "-e", 'c = filter(read("scans/*.npy"), "mean > 1000")\nwrite(c, "out/{stem}.npy")', folder=folder)
+    assert not os.path.exists(os.path.join(folder, "out")) and done.returncode == 0
+    said = run("run", "-e", 'c = filter(read("scans/*.npy"), "mean > 1000")\nwrite(fold(c), "m.npy")', folder=folder, code=1).stderr
+    assert "none of the 3 items was kept" in said, said
+    for text, words in (('filter(read("scans/*.npy"), "maen > 3") |> write("o/{stem}.npy")', ("maen", "mean, std")),
+                        ('filter(read("scans/*.npy"), "mean >") |> write("o/{stem}.npy")', ("condition", "mean >")),
+                        ('sort(read("scans/*.npy"), "") |> together() |> write("o.npy")', ("by",)),
+                        ('filter_items(read("scans/s0.npy"), "mean > 3") |> write("o.npy")', ("one image", "collection")),
+                        ('filter(read("scans/s0.npy"), "mean > 3") |> write("o.npy")', ("must be a table",)),
+                        ('facts(read("scans/s0.npy"), "mean z")', ("z is nothing", "spacing_y"))):
+        said = run("run", "-e", text, folder=folder, code=2).stderr
+        assert all(word in said for word in words), said
+
+
 # ---- every engine
 
 WHOLE = """

@@ -65,10 +65,12 @@ const fv_op FV_OP(filter) = {
     .infer = infer,
     .passes = passes,
     .rows = true,
+    .of_items = "filter_items",
     .doc = "Rows keep their order. Numbers are computed in float64, texts are compared byte by byte. A comparison with a "
-           "missing value is false; only != is true. keep does the same for the labels of an image.",
+           "missing value is false; only != is true. keep does the same for the labels of an image, and "
+           "filter(c, \"mean > 10\") for the images of a collection: it keeps some of the items.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
                "filter(measure(cells), \"voxels > 400\")",
-    .see = "keep sort group join",
+    .see = "filter_items keep sort group join",
     .columns = columns,
 };

@@ -67,10 +67,12 @@ const fv_op FV_OP(sort) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
+    .of_items = "sort_items",
     .doc = "Rows that are equal in all of these columns keep their order. Missing values come last. Texts are compared byte "
-           "by byte. The table may be larger than memory: what does not fit is sorted in a temporary file.",
+           "by byte. The table may be larger than memory: what does not fit is sorted in a temporary file.\n"
+           "sort(c, \"-mean\") puts the images of a collection in order.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
                "sort(measure(cells), \"-voxels, label\")",
-    .see = "filter group join top",
+    .see = "sort_items filter group join top",
     .columns = columns,
 };
