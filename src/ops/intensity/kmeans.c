@@ -352,16 +352,18 @@ const fv_op FV_OP(kmeans) = {
         "squared distances from their means. Integers are counted value by value and floating-point images in 65536 bins, and "
         "the best classes are found exactly: there is no seed that matters. With an axis c, voxels are compared by all their "
         "channels: as sklearn.cluster.KMeans, from starts that seed chooses; of an image with more than 65536 voxels, the "
-        "means of the classes are those of that many voxels that seed chooses. Nan and infinity are refused.",
+        "means of the classes are those of that many voxels that seed chooses. Nan and infinity are refused. "
+        "Of a table, it puts rows into classes.",
     .citation = "H. Wang, M. Song, Ckmeans.1d.dp, R Journal 3, 2011; D. Arthur, S. Vassilvitskii, k-means++, SODA 2007",
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(kmeans),
     .result = FV_KIND_IMAGE,
     .infer = infer,
+    .of_items = "kmeans_table",
     .passes = passes,
     .cost = cost,
     .example = "a = gaussian(phantom(\"cells\", [200, 200]), 1)\n"
                "kmeans(a, 3) |> colorize(map = \"viridis\", high = 2) |> write(\"classes.png\")",
-    .see = "multi_otsu otsu watershed label",
+    .see = "kmeans_table multi_otsu otsu watershed label",
 };
