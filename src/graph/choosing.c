@@ -108,8 +108,8 @@ static const char *chosen_by(builder *b, const fv_expr *call, const fv_op **op) 
     *op = fv__op_called(b, fv__op_find(call->text), call);
     const fv_expr *given = fv__argument_of(*op, call, &(*op)->params[0]);
     const char    *text = given ? fv__text_named(b->bindings, b->program, given) : NULL;
-    for (int i = 0; !text && given && i < b->nvariables; i++) /* a swept parameter */
-        if (given->kind == FV_EXPR_NAME && !strcmp(b->variables[i].name, given->text)) text = b->variables[i].value.literal.text;
+    const value   *swept = !text && given && given->kind == FV_EXPR_NAME ? fv__variables_find(&b->variables, given->text) : NULL;
+    if (swept && swept->kind == LITERAL && swept->literal.kind == FV_LITERAL_TEXT) text = swept->literal.text;
     return text;
 }
 

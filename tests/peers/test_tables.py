@@ -160,4 +160,29 @@ def mistakes_are_told_at_their_place(folder):
         assert words in done.stderr, (text, done.stderr)
 
 
+@test
+def a_second_table_larger_than_memory_is_joined_part_by_part(folder):
+    """A text of 120 bytes in each of 300,000 rows is more than twice what is held at a time."""
+    rng = random.Random(4)
+    right = [(rng.randrange(200000), f"{k:06}" + "x" * 114) for k in range(300000)]
+    left = [rng.randrange(400000) for _ in range(3000)] + [right[0][0], right[-1][0]]
+    with open(os.path.join(folder, "right.csv"), "w", encoding="utf-8") as file:
+        file.write("k,t\n" + "".join(f"{k},{t}\n" for k, t in right))
+    with open(os.path.join(folder, "left.csv"), "w", encoding="utf-8") as file:
+        file.write("n,k\n" + "".join(f"{n},{k}\n" for n, k in enumerate(left)))
+    partners = {}
+    for k, t in right:
+        partners.setdefault(k, []).append(t)
+    for how in ("inner", "left"):
+        run("run", "--memory", "100M", "-e",
+            f'join(read("left.csv"), read("right.csv"), on = "k", how = "{how}") |> write("joined-{how}.csv")', folder=folder)
+        with open(os.path.join(folder, f"joined-{how}.csv"), newline="", encoding="utf-8") as file:
+            found = [(int(row["n"]), int(row["k"]), row["t"]) for row in csv.DictReader(file)]
+        none = [""] if how == "left" else []
+        assert found == [(n, k, t) for n, k in enumerate(left) for t in partners.get(k, none)], how
+    said = run("run", "-e", 'join(with(read("left.csv"), "j = k + 1000000"), read("right.csv"), on = "j = k")', folder=folder,
+               code=1).stderr
+    assert "no row has a partner" in said and str(right[0][0]) in said, said
+
+
 main()

@@ -1,6 +1,6 @@
 /* join: two tables side by side, where a column of one equals a column of the other. */
 #include "base/take.h"
-#include "op/table_rows.h"
+#include "op/row_sorter.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static const fv_input inputs[] = { { "left", FV_KIND_TABLE, .doc = "first table"
 
 /* ---------------------------------------------------------------- columns */
 
-enum { MOST_KEYS = 8 };
+enum { MOST_KEYS = 8, PART_BYTES = 16 << 20 /* of the second table that are held at a time */ };
 
 typedef struct {
     int count;
@@ -171,12 +171,15 @@ typedef struct {
     const fv_table_type *a, *b;
     keys                 keys;
     int                  how;
-    fv_loaded            right;
-    int64_t              nleft, npairs;
+    fv_loaded            right; /* a part of it that fits into memory, or all */
+    int64_t              nleft, npairs, nright;
     char                 example[80], other[80]; /* of a key of the first table, of the second */
     int64_t             *order;                  /* rows of the right table by key, equal ones in their order */
     int64_t              nordered;
     fv_row_writer        rows;
+    fv_table_type        partner; /* where there are several parts: the number of a row of the first table, and its partner */
+    fv_row_sorter       *partners;
+    const fv_cell       *next; /* the next one of these; NULL: none is left */
 } joining;
 
 /* Whole numbers are compared as such, so that large ones stay apart. */
@@ -277,24 +280,28 @@ static void show(fv_column_kind kind, fv_cell cell, char *text, size_t size) {
 
 /* Not a single partner: the keys are not what was meant. */
 static fv_status check_partners(const joining *j, fv_error *error) {
-    if (j->npairs || !j->nleft || !j->right.nrows) return FV_OK;
+    if (j->npairs || !j->nleft || !j->nright) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT,
                    "on: no row has a partner; %s of the first table holds %s, for example, and %s of the second %s",
                    j->a->column[j->keys.key[0].left].name, j->example, j->b->column[j->keys.key[0].right].name, j->other);
 }
 
-static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
-    joining *j = context;
-    fv_cell  wanted[MOST_KEYS];
-    int      first = j->keys.key[0].left;
-    bool     any = false, missing = false;
+/* What a row of the first table is looked for by; false: a value is missing. */
+static bool keys_of(const joining *j, const fv_cell *left, fv_cell wanted[MOST_KEYS]) {
+    bool whole = true;
     for (int n = 0; n < j->keys.count; n++) {
         int c = j->keys.key[n].left;
         wanted[n] = compared(j->a->column[c].kind, j->keys.key[n].left_kind, left[c]);
-        missing = missing || fv__cell_missing(j->keys.key[n].left_kind, wanted[n]);
+        whole = whole && !fv__cell_missing(j->keys.key[n].left_kind, wanted[n]);
     }
-    int64_t low = 0, high = missing ? 0 : j->nordered;
-    if (!j->nleft++) show(j->a->column[first].kind, left[first], j->example, sizeof j->example);
+    return whole;
+}
+
+/* Calls `take` with each partner of a row in the part of the second table that is in memory. */
+static fv_status each_partner(joining *j, const fv_cell                                                            *left,
+                              fv_status (*take)(joining *, const fv_cell *, const fv_cell *, fv_error *), fv_error *error) {
+    fv_cell wanted[MOST_KEYS];
+    int64_t low = 0, high = keys_of(j, left, wanted) ? j->nordered : 0, end = high;
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (right_and_left(j, j->order[middle], wanted) < 0)
@@ -302,29 +309,147 @@ static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
         else
             high = middle;
     }
-    for (; !missing && low < j->nordered && !right_and_left(j, j->order[low], wanted); low++, any = true, j->npairs++)
-        FV_TRY(put_row(j, left, j->right.cell + j->order[low] * j->b->ncolumns, error));
+    for (; low < end && !right_and_left(j, j->order[low], wanted); low++, j->npairs++)
+        FV_TRY(take(j, left, j->right.cell + j->order[low] * j->b->ncolumns, error));
+    return FV_OK;
+}
+
+static void note_left(joining *j, const fv_cell *left) {
+    int first = j->keys.key[0].left;
+    if (!j->nleft++) show(j->a->column[first].kind, left[first], j->example, sizeof j->example);
+}
+
+static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
+    joining *j = context;
+    int64_t  before = j->npairs;
+    note_left(j, left);
+    FV_TRY(each_partner(j, left, put_row, error));
+    return j->npairs > before || j->how == INNER ? FV_OK : put_row(j, left, NULL, error);
+}
+
+/* ---------------------------------------------------------------- the second table, part by part */
+
+typedef struct {
+    fv_results  base;
+    fv_results *whole;
+    int64_t     first;
+} part; /* some pieces of a table */
+
+static fv_status get_piece(fv_results *results, int64_t index, const void **data, size_t *size, fv_error *error) {
+    const part *p = (const part *)results;
+    return p->whole->get(p->whole, p->first + index, data, size, error);
+}
+
+/* The pieces behind p that fit into memory together, at least one. */
+static fv_status next_part(part *p, fv_error *error) {
+    size_t bytes = 0;
+    p->first += p->base.count;
+    for (p->base.count = 0; p->first + p->base.count < p->whole->count && bytes < PART_BYTES; p->base.count++) {
+        const void *data;
+        size_t      size;
+        FV_TRY(p->whole->get(p->whole, p->first + p->base.count, &data, &size, error));
+        bytes += size;
+    }
+    return FV_OK;
+}
+
+static void forget_part(joining *j) {
+    free(j->order);
+    fv__loaded_release(&j->right);
+    j->order = NULL;
+    j->nordered = 0;
+    j->right = (fv_loaded){ 0 };
+}
+
+static fv_status load_part(joining *j, part *p, const fv_item_names *items, fv_error *error) {
+    forget_part(j);
+    FV_TRY(fv__table_load(&p->base, j->b, &j->right, error));
+    for (int n = 0; n < j->keys.count; n++) name_items(j, n, items);
+    if (j->right.nrows && !j->nright)
+        show(j->b->column[j->keys.key[0].right].kind, *right_key(j, 0, 0), j->other, sizeof j->other);
+    for (int n = 0; n < j->keys.count; n++) number_right(j, n);
+    j->nright += j->right.nrows;
+    return order_right(j, error);
+}
+
+/* ---------------------------------------------------------------- a second table of several parts */
+
+/* Partners are found part by part, and then sorted by the row of the first table to which they belong. */
+static int by_left(const void *context, const fv_cell *a, const fv_cell *b) {
+    (void)context;
+    return a[0].integer < b[0].integer ? -1 : a[0].integer > b[0].integer;
+}
+
+static fv_status note_partner(joining *j, const fv_cell *left, const fv_cell *right, fv_error *error) {
+    fv_cell row[FV_MAX_COLUMNS];
+    int     n = 0;
+    (void)left;
+    row[n++].integer = j->nleft;
+    for (int c = 0; c < j->b->ncolumns; c++)
+        if (!is_right_key(&j->keys, c)) row[n++] = right[c];
+    return fv__row_sorter_add(j->partners, row, error);
+}
+
+static fv_status find_partners(void *context, const fv_cell *left, fv_error *error) {
+    joining *j = context;
+    FV_TRY(each_partner(j, left, note_partner, error));
+    j->nleft++;
+    return FV_OK;
+}
+
+/* A row of the first table with the partners that were found for it. */
+static fv_status put_partners(void *context, const fv_cell *left, fv_error *error) {
+    joining *j = context;
+    int64_t  number = j->nleft;
+    bool     any = false;
+    note_left(j, left);
+    for (; j->next && j->next[0].integer == number; any = true) {
+        fv_cell right[FV_MAX_COLUMNS];
+        for (int c = 0, n = 1; c < j->b->ncolumns; c++)
+            if (!is_right_key(&j->keys, c)) right[c] = j->next[n++];
+        FV_TRY(put_row(j, left, right, error));
+        FV_TRY(fv__row_sorter_next(j->partners, &j->next, NULL, error));
+    }
     return any || j->how == INNER ? FV_OK : put_row(j, left, NULL, error);
+}
+
+static fv_status join_parts(joining *j, fv_finish *f, part *p, fv_error *error) {
+    j->partner = (fv_table_type){ .ncolumns = 1, .column = { { "left", FV_COLUMN_INTEGER } } };
+    for (int c = 0; c < j->b->ncolumns; c++)
+        if (!is_right_key(&j->keys, c)) j->partner.column[j->partner.ncolumns++] = j->b->column[c];
+    j->partners = fv__row_sorter_new(&j->partner, by_left, NULL);
+    for (; p->base.count; j->nleft = 0) {
+        FV_TRY(load_part(j, p, f->in[0]->items, error));
+        FV_TRY(fv__table_each(f->table[0], j->a, find_partners, j, error));
+        FV_TRY(next_part(p, error));
+    }
+    forget_part(j);
+    FV_TRY(fv__row_sorter_next(j->partners, &j->next, NULL, error));
+    return fv__table_each(f->table[0], j->a, put_partners, j, error);
+}
+
+static fv_status join_all(joining *j, fv_finish *f, fv_error *error) {
+    part p = { .base.get = get_piece, .whole = f->table[1] };
+    FV_TRY(next_part(&p, error));
+    if (p.base.count < p.whole->count)
+        FV_TRY(join_parts(j, f, &p, error));
+    else {
+        FV_TRY(load_part(j, &p, f->in[0]->items, error));
+        FV_TRY(fv__table_each(f->table[0], j->a, join_row, j, error));
+    }
+    FV_TRY(check_partners(j, error));
+    return fv__row_writer_flush(&j->rows, error);
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     const join *p = f->params;
     joining     j = { .a = f->in[0]->table, .b = f->in[1]->table, .how = p->how.index };
     FV_TRY(find_keys(p->on, j.a, j.b, &j.keys, error));
-    fv_status status = fv__table_load(f->table[1], j.b, &j.right, error);
-    if (status == FV_OK) {
-        for (int n = 0; n < j.keys.count; n++) name_items(&j, n, f->in[0]->items);
-        if (j.right.nrows) show(j.b->column[j.keys.key[0].right].kind, *right_key(&j, 0, 0), j.other, sizeof j.other);
-        for (int n = 0; n < j.keys.count; n++) number_right(&j, n);
-        status = order_right(&j, error);
-        fv__row_writer_init(&j.rows, f);
-        if (status == FV_OK) status = fv__table_each(f->table[0], j.a, join_row, &j, error);
-        if (status == FV_OK) status = check_partners(&j, error);
-        if (status == FV_OK) status = fv__row_writer_flush(&j.rows, error);
-        fv__row_writer_release(&j.rows);
-    }
-    free(j.order);
-    fv__loaded_release(&j.right);
+    fv__row_writer_init(&j.rows, f);
+    fv_status status = join_all(&j, f, error);
+    fv__row_writer_release(&j.rows);
+    fv__row_sorter_free(j.partners);
+    forget_part(&j);
     return status;
 }
 
@@ -352,7 +477,7 @@ const fv_op FV_OP(join) = {
         "Each row of the first table is repeated for every row of the second that has the same value in the column. The "
         "order is that of the first table, then of the second. Missing values match nothing; if no row at all "
         "has a match, that is an error. Of a table of a collection, item and path match any name of the item's file: a, a.tif, "
-        "scans/a.tif. Numbers match files that are numbered: 1 is 1.tif and 001.tif. The second table must fit into memory.",
+        "scans/a.tif. Numbers match files that are numbered: 1 is 1.tif and 001.tif. Both tables may be larger than memory.",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "cells = label(image > 60)\n"
                "join(measure(cells, properties = \"voxels\"), measure(cells, image, properties = \"mean\"), on = \"label\")",
