@@ -335,8 +335,8 @@ APART static value finish_call(builder *b, call *c) {
         return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
                                    : fv__from_error(b, c->expr->span, c->op, &error);
     if (c->op->role == FV_OP_ARRAY || c->op->role == FV_OP_PROVIDED) return named_array(b, c);
+    if (fv__op_chooses(c->op)) return fv__choose(b, c->expr, c->op, c->params, c->inputs[0]);
     if (c->op->gathers) return node_value(c->inputs[0]);
-    if (c->op->chooses) return fv__choose(b, c->expr, c->op, c->params, c->inputs[0]);
     if (c->op->expands) return expand(b, c, c->op->expands);
     if (c->op->unroll && unrolled(b, c, &result)) return result;
     if (fold(b, c, &result)) return result;

@@ -22,11 +22,14 @@ static const char *text_of(const fv_op *op, const void *params) {
     return *(const char *const *)((const char *)params + op->params[0].offset);
 }
 
+/* Keeps some of the items; otherwise it sorts them. */
+static bool is_filter(const fv_op *op) { return !strcmp(op->params[0].name, "condition"); }
+
 static fv_status check(const fv_op *op, const void *params, const fv_table_type *facts, fv_error *error) {
     fv_condition condition;
     fv_row_keys  keys;
     const char  *name = op->params[0].name;
-    if (op->chooses == FV_ITEMS_KEPT) return fv__condition_parse(&condition, name, text_of(op, params), facts, error);
+    if (is_filter(op)) return fv__condition_parse(&condition, name, text_of(op, params), facts, error);
     FV_TRY(fv__row_keys_parse(&keys, name, text_of(op, params), true, facts, error));
     return keys.count ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "%s is empty; name something to sort by, such as \"-mean\"", name);
 }
@@ -84,7 +87,7 @@ APART value fv__choose(builder *b, const fv_expr *call, const fv_op *op, const v
     if (b->expanding || level_of(b, call)->collection == FV_RUN)
         return fv__mistake(b, call->span, FV_ERROR_USAGE, NULL,
                            "%s: this is one image; a collection such as read(\"scans/*.tif\") belongs here", op->name);
-    if (!b->handed || op->chooses != FV_ITEMS_KEPT) return node_value(image);
+    if (!b->handed || !is_filter(op)) return node_value(image);
     bool known, kept = keeps(b, call, text_of(op, params), b->unit.item, &known);
     if (!known) return (value){ .kind = LOST, .why = "what it is chosen by is missing, because that failed" };
     return kept ? node_value(image) : (value){ .kind = LOST, .why = fv__left_out };
@@ -145,10 +148,10 @@ int64_t fv__items_chosen(builder *b, const fv_expr *expr, int64_t count, int64_t
         const fv_op *op;
         const char  *text = chosen_by(b, calls[k], &op);
         int64_t      kept = 0;
-        if (text && op->chooses == FV_ITEMS_SORTED) sort_items(b, calls[k], text, count, items, count);
-        for (int64_t i = 0; text && op->chooses == FV_ITEMS_KEPT && i < count; i++)
+        if (text && !is_filter(op)) sort_items(b, calls[k], text, count, items, count);
+        for (int64_t i = 0; text && is_filter(op) && i < count; i++)
             if (keeps(b, calls[k], text, items[i], &known) || !known) items[kept++] = items[i]; /* one that failed is named */
-        if (text && op->chooses == FV_ITEMS_KEPT) count = kept;
+        if (text && is_filter(op)) count = kept;
     }
     free(calls);
     free(seen);

@@ -199,6 +199,8 @@ void fv__bindings_sizes(const fv_bindings *bindings, int64_t count, double *size
 int64_t fv__bindings_size(const fv_bindings *bindings, int64_t unit);
 void    fv__bindings_release(fv_bindings *bindings);
 
+/* Whether an operator chooses among items: it keeps those for which its text condition holds, or sorts them by its text by. */
+static inline bool fv__op_chooses(const fv_op *op) { return op && op->gathers && op->expands; }
 /* The operator that a call means, by its first argument: a table, or what is of items. */
 const fv_op *fv__op_meant(const fv_op *op, bool table, bool items);
 /* The list whose items these are, or some of them; -1: none. */

@@ -120,9 +120,9 @@ static arguments look_at_arguments(finder *f, const fv_expr *call) {
 }
 
 const fv_op *fv__op_meant(const fv_op *op, bool table, bool items) {
-    if (!op || !op->of_items) return op;
+    if (!op || !op->becomes || !op->inputs) return op;
     bool other = op->inputs[0].kind == FV_KIND_TABLE ? items && !table : table;
-    return other ? fv__op_find(op->of_items) : op;
+    return other ? fv__op_find(op->becomes(NULL)) : op;
 }
 
 static const fv_op *op_of(finder *f, const fv_expr *call) {
@@ -145,12 +145,13 @@ static place look_at_call(finder *f, const fv_expr *call) {
         p.table = p.table || (text && fv__table_format_of_file(text));
     }
     if (!all.tables && !all.others) return p;
-    bool lifts = op && (op->gathers || over_items(f, op, call) || (all.tables && !all.others && !op->rows && !op->sink));
+    bool lifts = op && ((op->gathers && !fv__op_chooses(op)) || over_items(f, op, call) ||
+                        (all.tables && !all.others && !op->rows && !op->sink));
     if (lifts) {
         p.depth = FV_MAX(all.run, all.item + 1);
         return p;
     }
-    p.depth = FV_MAX(all.item, all.run + all.run % 2) + (op && op->chooses ? 2 : 0);
+    p.depth = FV_MAX(all.item, all.run + all.run % 2) + (fv__op_chooses(op) ? 2 : 0);
     for (int a = 0; a < call->nargs; a++) p.list = unite(f, p.list, look(f, call->args[a].value).list);
     return p;
 }
@@ -214,7 +215,7 @@ static void want(finder *f, const fv_expr *expr) {
     if (!meant || f->of[meant->id].wanted) return;
     const place *p = &f->of[meant->id];
     const fv_op *op = op_of(f, meant);
-    bool         chooses = op && op->chooses && p->list >= 0;
+    bool         chooses = fv__op_chooses(op) && p->list >= 0;
     f->of[meant->id].wanted = true;
     f->of[meant->id].chooser = chooses ? meant : NULL;
     for (int a = 0; a < meant->nargs; a++) {

@@ -371,14 +371,10 @@ typedef struct fv_op {
     bool (*notes)(const void *params);     /* whether the pass that makes the image tells residuals (fv_run.notes) */
     const char *sign; /* of the language, by which it is called with as many inputs as it has: "+"; NULL: by its name only */
     fv_op_role  role;
-    bool        gathers;  /* its first input, of all items of a collection together, is its value */
-    const char *of_items; /* the operator that does it with the items of a collection, or with a table if this takes an image */
-    /* Its first input, in the items for which that follows from facts that `expands` makes a table of: it keeps some of them
-     * (a text condition), or puts them in an order (a text by). */
-    enum { FV_ITEMS_ALL, FV_ITEMS_KEPT, FV_ITEMS_SORTED } chooses;
-    bool rows; /* a row of the table follows from one row of the first input: items may be done alone */
-    bool lazy; /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
-    bool sink; /* write: handled by the engine */
+    bool        gathers; /* its first input, of all items of a collection together, is its value */
+    bool        rows;    /* a row of the table follows from one row of the first input: items may be done alone */
+    bool        lazy;    /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
+    bool        sink;    /* write: handled by the engine */
 } fv_op;
 
 const fv_op *fv__op_find(const char *name);

@@ -397,7 +397,7 @@ def a_filter_that_keeps_nothing_or_is_wrong_says_so(folder):
     for text, words in (('filter(read("scans/*.npy"), "maen > 3") |> write("o/{stem}.npy")', ("maen", "mean, std")),
                         ('filter(read("scans/*.npy"), "mean >") |> write("o/{stem}.npy")', ("condition", "mean >")),
                         ('sort(read("scans/*.npy"), "") |> together() |> write("o.npy")', ("by",)),
-                        ('filter_items(read("scans/s0.npy"), "mean > 3") |> write("o.npy")', ("one image", "collection")),
+                        ('filter_items(read("scans/s0.npy"), "mean > 3") |> write("o.npy")', ("one value", "collection")),
                         ('filter(read("scans/s0.npy"), "mean > 3") |> write("o.npy")', ("must be a table",)),
                         ('facts(read("scans/s0.npy"), "mean z")', ("z is nothing", "spacing_y"))):
         said = run("run", "-e", text, folder=folder, code=2).stderr

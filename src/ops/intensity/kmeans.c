@@ -341,6 +341,9 @@ static double cost(const fv_need *n) {
     return is_vectors(n) ? classes * (double)channels_of(n->in[0]) * 0.5 : 1 + classes * 0.3;
 }
 
+/* A table: another operator. */
+static const char *becomes(const void *params_) { return params_ ? NULL : "kmeans_table"; }
+
 const fv_op FV_OP(kmeans) = {
     .name = "kmeans",
     .family = "intensity",
@@ -360,7 +363,7 @@ const fv_op FV_OP(kmeans) = {
     .params_size = sizeof(kmeans),
     .result = FV_KIND_IMAGE,
     .infer = infer,
-    .of_items = "kmeans_table",
+    .becomes = becomes,
     .passes = passes,
     .cost = cost,
     .example = "a = gaussian(phantom(\"cells\", [200, 200]), 1)\n"

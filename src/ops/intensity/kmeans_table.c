@@ -155,7 +155,8 @@ static fv_status find_classes(work *w, const kmeans_table *p, fv_results *rows, 
                       .dimensions = w->chosen.count,
                       .classes = (int)p->classes,
                       .seed = (uint64_t)p->seed };
-    int64_t   found = w->sampled ? fv__lloyd_find(&job, w->centre) : 0;
+    int64_t   found = 0;
+    if (w->sampled) FV_TRY(fv__lloyd_find(&job, w->centre, &found, error));
     w->classes = job.classes;
     if (found == p->classes) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT,

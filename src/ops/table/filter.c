@@ -51,6 +51,9 @@ static const fv_column_doc columns[] = {
     FV_COLUMN_DOC_END,
 };
 
+/* The images of a collection: another operator. */
+static const char *becomes(const void *params_) { return params_ ? NULL : "filter_items"; }
+
 const fv_op FV_OP(filter) = {
     .name = "filter",
     .role = FV_OP_SELECT,
@@ -65,7 +68,7 @@ const fv_op FV_OP(filter) = {
     .infer = infer,
     .passes = passes,
     .rows = true,
-    .of_items = "filter_items",
+    .becomes = becomes,
     .doc = "Rows keep their order. Numbers are computed in float64, texts are compared byte by byte. A comparison with a "
            "missing value is false; only != is true. keep does the same for the labels of an image, and "
            "filter(c, \"mean > 10\") for the images of a collection: it keeps some of the items.",

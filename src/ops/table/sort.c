@@ -55,6 +55,9 @@ static const fv_column_doc columns[] = {
     FV_COLUMN_DOC_END,
 };
 
+/* The images of a collection: another operator. */
+static const char *becomes(const void *params_) { return params_ ? NULL : "sort_items"; }
+
 const fv_op FV_OP(sort) = {
     .name = "sort",
     .family = "table",
@@ -67,7 +70,7 @@ const fv_op FV_OP(sort) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .of_items = "sort_items",
+    .becomes = becomes,
     .doc = "Rows that are equal in all of these columns keep their order. Missing values come last. Texts are compared byte "
            "by byte. The table may be larger than memory: what does not fit is sorted in a temporary file.\n"
            "sort(c, \"-mean\") puts the images of a collection in order.",

@@ -23,7 +23,7 @@ const fv_op FV_OP(filter_items) = {
     .params = params,
     .params_size = sizeof(filter_items),
     .result = FV_KIND_IMAGE,
-    .chooses = FV_ITEMS_KEPT,
+    .gathers = true,
     .expands = "facts(image, condition)",
     .doc =
         "filter(c, \"mean > 10\") is a shorter name. What depends on the result is made only for the items that are kept, and "

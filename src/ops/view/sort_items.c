@@ -23,7 +23,7 @@ const fv_op FV_OP(sort_items) = {
     .params = params,
     .params_size = sizeof(sort_items),
     .result = FV_KIND_IMAGE,
-    .chooses = FV_ITEMS_SORTED,
+    .gathers = true,
     .expands = "facts(image, by)",
     .doc = "sort(c, \"-mean\") is a shorter name. The order is that in which together, and tables that are made of all items "
            "(group with first and last), see them: montage(together(sort(c, \"-mean\")), \"item\") shows the brightest first. "
