@@ -20,12 +20,11 @@ static fv_status put_triangles(fv__mesh_points *mesh, fv__stretch *to, fv_error 
 }
 
 static fv_status fill(void *context, fv__stretch *to, fv_error *error) {
-    fv__mesh_points *mesh = context;
-    char             head[512];
-    int              length = snprintf(head, sizeof head,
-                                       "ply\nformat binary_little_endian 1.0\nelement vertex %lld\nproperty float x\nproperty float y\n"
-                                                    "property float z\nelement face %lld\nproperty list uchar int vertex_indices\nend_header\n",
-                                       (long long)mesh->npoints, (long long)mesh->ntriangles);
+    fv__mesh_points  *mesh = context;
+    char              head[512];
+    static const char form[] = "ply\nformat binary_little_endian 1.0\nelement vertex %lld\nproperty float x\nproperty float y\n"
+                               "property float z\nelement face %lld\nproperty list uchar int vertex_indices\nend_header\n";
+    int               length = snprintf(head, sizeof head, form, (long long)mesh->npoints, (long long)mesh->ntriangles);
     FV_TRY(fv__stretch_put(to, head, (size_t)length, error));
     FV_TRY(fv__stretch_copy(to, &mesh->points, error));
     return put_triangles(mesh, to, error);

@@ -392,7 +392,8 @@ def a_filter_that_keeps_nothing_or_is_wrong_says_so(folder):
     scans(folder, 3)
     done = run("run", "-e", 'c = filter(read("scans/*.npy"), "mean > 1000")\nwrite(c, "out/{stem}.npy")', folder=folder)
     assert not os.path.exists(os.path.join(folder, "out")) and done.returncode == 0
-    said = run("run", "-e", 'c = filter(read("scans/*.npy"), "mean > 1000")\nwrite(fold(c), "m.npy")', folder=folder, code=1).stderr
+    said = run("run", "-e", 'c = filter(read("scans/*.npy"), "mean > 1000")\nwrite(fold(c), "m.npy")',
+               folder=folder, code=1).stderr
     assert "none of the 3 items was kept" in said, said
     for text, words in (('filter(read("scans/*.npy"), "maen > 3") |> write("o/{stem}.npy")', ("maen", "mean, std")),
                         ('filter(read("scans/*.npy"), "mean >") |> write("o/{stem}.npy")', ("condition", "mean >")),
