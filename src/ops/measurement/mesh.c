@@ -301,8 +301,7 @@ const fv_op FV_OP(mesh) = {
         "of the image; pad(image, 1) closes it. No triangle is made beside nan.\n"
         "group(mesh(labels, each = true), \"label\", \"sum(area) as surface\") gives the area of the mesh of each label; "
         "surface_area of measure is nearer to the true one for voxels, whose meshes have steps.",
-    .example = "ball = gaussian(phantom(\"foam\", [24, 40, 40]), 2)\nm = mesh(ball, level = 128)\ngroup(m, \"\", \"count() as "
-               "triangles, sum(area) as area\")",
+    .example = "a = gaussian(phantom(\"foam\", [24, 40, 40]), 2)\ntop(mesh(a, level = 128), 5)",
     .see = "measure boundaries pad group",
     .columns = columns,
 };
