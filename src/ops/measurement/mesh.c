@@ -270,10 +270,16 @@ static const fv_pass passes[] = { { .name = "cubes", .need = need, .bound = boun
 
 static const fv_column_doc columns[] = {
     { "label", .doc = "with each = true: the label that the triangle bounds" },
-    { "xN", "length",
-      .doc = "where corner N of the triangle lies along x: the origin and spacing of the image, or its matrix to the world" },
-    { "yN", "length", .doc = "and along y" },
-    { "zN", "length", .doc = "and along z" },
+    { "x1", "length",
+      .doc = "where the first corner lies along x, by the origin and spacing of the image, or its matrix to the world" },
+    { "y1", "length", .doc = "where the first corner lies along y" },
+    { "z1", "length", .doc = "where the first corner lies along z" },
+    { "x2", "length", .doc = "where the second corner lies along x" },
+    { "y2", "length", .doc = "where the second corner lies along y" },
+    { "z2", "length", .doc = "where the second corner lies along z" },
+    { "x3", "length", .doc = "where the third corner lies along x" },
+    { "y3", "length", .doc = "where the third corner lies along y" },
+    { "z3", "length", .doc = "where the third corner lies along z" },
     { "area", "area", .doc = "area of the triangle" },
     FV_COLUMN_DOC_END,
 };
