@@ -48,7 +48,7 @@ int64_t FV_ISA_NAME(fv__spectrum_bytes)(int64_t n) {
 
 /* The last step joins as many blocks as its factor says: number k is in block k % factor, at k / factor; and so on inside it. */
 static int64_t find_place(int64_t k, int64_t n) {
-    int64_t factors[64], count = 0, place = 0, size = n;
+    int64_t factors[64] = { 0 }, count = 0, place = 0, size = n;
     for (int64_t rest = n; rest > 1; rest /= factors[count++]) factors[count] = next_factor(rest);
     while (count--) {
         size /= factors[count];
