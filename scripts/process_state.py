@@ -36,6 +36,7 @@ ALLOWED = {  # file: its variables
     "remote_file.c": "slots count mutex",
     "results.c": "mutex",
     "session.c": "process",
+    "stitch_tiles.c": "in_order",
     "tiff_write.c": "fv__tiff_classic_limit",
     "zarr_array.c": "mutex",
 }

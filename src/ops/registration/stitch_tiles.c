@@ -289,7 +289,7 @@ int64_t FV_ISA_NAME(fv__tiles_pairs)(const fv__tiles_found *found, int64_t first
 
 /* ---------------------------------------------------------------- reading */
 
-/* Files that can only be read in order are read by one thread at a time. */
+/* Files that can only be read in order are read by one thread at a time. Of the process: a lock, which holds nothing. */
 static pthread_mutex_t in_order = PTHREAD_MUTEX_INITIALIZER;
 
 static fv_status acquire(const fv__tiles_found *found, int64_t tile, fv_reader **reader, fv_error *error) {
