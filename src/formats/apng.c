@@ -39,7 +39,7 @@ static fv_status choose(const fv_image_file *file, fv_image_type *frame, fv_file
 }
 
 static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
-    fv_image_type  frame;
+    fv_image_type  frame = { 0 };
     fv_file_layout one = { 0 };
     FV_TRY(choose(file, &frame, &one, error));
     layout->piece[0] = 1;

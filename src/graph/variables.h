@@ -25,10 +25,10 @@ typedef struct fv_variables { /* begins as { 0 } */
 } fv_variables;
 
 /* NULL: there is none. Valid until the next one is set. */
-const value *fv__variables_find(const fv_variables *variables, const char *name);
+const value *fv__variables_find(const fv_variables *v, const char *name);
 /* Gives a name a value, in the place of an earlier one. */
-void fv__variables_set(fv_variables *variables, const char *name, value v);
-void fv__variables_clear(fv_variables *variables);
-void fv__variables_release(fv_variables *variables);
+void fv__variables_set(fv_variables *v, const char *name, value of_name);
+void fv__variables_clear(fv_variables *v);
+void fv__variables_release(fv_variables *v);
 
 #endif

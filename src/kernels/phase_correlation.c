@@ -103,7 +103,7 @@ static bool is_peak(const fv_phase *p, const int64_t *shift, double height) {
 }
 
 int FV_ISA_NAME(fv__phase_peaks)(const fv_phase *p, const int64_t *limit, fv_phase_peak *peaks, int most) {
-    int64_t shift[3] = { 0 }, low[3], high[3];
+    int64_t shift[3] = { 0 }, low[3] = { 0 }, high[3] = { 0 };
     int     found = 0;
     for (int d = 0; d < p->ndim; d++) {
         high[d] = FV_MIN(limit[d], (p->shape[d] - 1) / 2);
