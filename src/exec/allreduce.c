@@ -5,6 +5,7 @@
  */
 #include "exec/allreduce.h"
 #include "base/session.h"
+#include "base/take.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -64,6 +65,7 @@ typedef struct adding {
     const float *const *terms;
     int                 nterms;
     float             **sums; /* by what is left */
+    float              *scratch;
     int64_t             start, end;
 } adding;
 
@@ -75,7 +77,7 @@ static void add(float *into, const float *a, const float *b, int64_t n) {
 /* Strip by strip, so that sums on the way stay in cache; terms are read where they lie. */
 static void *add_range(void *argument) {
     const adding *a = argument;
-    float        *scratch = fv__alloc((size_t)a->nterms * STRIP * sizeof *scratch);
+    float        *scratch = a->scratch;
     const float **now = fv__alloc((size_t)a->nterms * sizeof *now);
     for (int64_t at = a->start; at < a->end; at += STRIP) {
         int64_t n = FV_MIN((int64_t)STRIP, a->end - at);
@@ -91,16 +93,23 @@ static void *add_range(void *argument) {
             if (a->sums[k] + at != now[a->plan->left[k]])
                 memcpy(a->sums[k] + at, now[a->plan->left[k]], (size_t)n * sizeof(float));
     }
-    free(scratch);
     free(now);
     return NULL;
 }
 
-static void add_all(const plan *p, const float *const *terms, int nterms, float **sums, int64_t n, int threads) {
-    int        count = (int)FV_MAX(FV_MIN((int64_t)threads, n / WORTH_A_THREAD), 1), started = 0;
+static int threads_for(const fv_team *team, int64_t n) {
+    return (int)FV_MAX(FV_MIN((int64_t)team->threads, n / WORTH_A_THREAD), 1);
+}
+
+/* scratch: take_scratch made room for it. */
+static void add_all(const fv_team *team, const plan *p, const float *const *terms, int nterms, float **sums, int64_t n) {
+    int        count = threads_for(team, n), started = 0;
     adding    *parts = fv__alloc((size_t)count * sizeof *parts);
     pthread_t *ids = fv__alloc((size_t)count * sizeof *ids);
-    for (int i = 0; i < count; i++) parts[i] = (adding){ p, terms, nterms, sums, n * i / count, n * (i + 1) / count };
+    for (int i = 0; i < count; i++)
+        parts[i] = (adding){
+            p, terms, nterms, sums, team->scratch + (size_t)i * (size_t)nterms * STRIP, n * i / count, n * (i + 1) / count
+        };
     while (started < count - 1 && !fv__thread_start(&ids[started], add_range, &parts[started])) started++;
     for (int i = started; i < count; i++) add_range(&parts[i]);
     for (int i = 0; i < started; i++) pthread_join(ids[i], NULL);
@@ -115,13 +124,18 @@ typedef struct held { /* what a rank has to offer */
     node nodes[MOST_NODES];
 } held;
 
-static float *room(float **memory, size_t *size, size_t wanted) {
-    if (wanted > *size) {
-        free(*memory);
-        *memory = fv__alloc(wanted * sizeof **memory);
-        *size = wanted;
-    }
-    return *memory;
+/* Room for so many values, which may be as many as an image has. */
+static fv_status take_room(float **memory, size_t *size, size_t wanted, fv_error *error) {
+    if (wanted <= *size) return FV_OK;
+    free(*memory);
+    *size = 0;
+    FV_TRY(FV_TAKE(*memory, wanted * sizeof **memory, error));
+    *size = wanted;
+    return FV_OK;
+}
+
+static fv_status take_scratch(fv_team *team, int nterms, int64_t n, fv_error *error) {
+    return take_room(&team->scratch, &team->scratch_size, (size_t)threads_for(team, n) * (size_t)nterms * STRIP, error);
 }
 
 static fv_status check(const fv_allreduce_block *blocks, int64_t count, int64_t n, fv_error *error) {
@@ -148,15 +162,18 @@ static fv_status add_own(fv_team *team, const fv_allreduce_block *blocks, int co
                                      team->rank, p.nleft, MOST_NODES)
                            : FV_OK;
     float    *sums[MOST_NODES], *memory = sum;
-    if (status == FV_OK && p.nadditions && team->size > 1)
-        memory = room(&team->sums, &team->sums_size, (size_t)p.nleft * (size_t)n);
+    if (status == FV_OK && p.nadditions && team->size > 1) {
+        status = take_room(&team->sums, &team->sums_size, (size_t)p.nleft * (size_t)n, error);
+        memory = team->sums;
+    }
+    if (status == FV_OK) status = take_scratch(team, count, n, error);
     for (int i = 0; status == FV_OK && i < p.nleft; i++) {
         sums[i] = memory + (size_t)i * (size_t)n;
         vectors[i] = p.nadditions ? sums[i] : terms[p.left[i]];
         h->nodes[i] = nodes[p.left[i]];
     }
     h->count = status == FV_OK ? p.nleft : -1;
-    if (status == FV_OK && count && (p.nadditions || team->size == 1)) add_all(&p, terms, count, sums, n, team->threads);
+    if (status == FV_OK && count && (p.nadditions || team->size == 1)) add_all(team, &p, terms, count, sums, n);
     release_plan(&p);
     free(nodes);
     free(terms);
@@ -176,25 +193,38 @@ static int by_block(const void *a, const void *b) {
     return (i > k) - (i < k);
 }
 
-static void add_slices(const held *all, int ranks, const float *slices, int64_t n, float *sum, int threads) {
+static void add_slices(const fv_team *team, const held *all, int64_t n, float *sum) {
     int total = 0;
-    for (int r = 0; r < ranks; r++) total += all[r].count;
+    for (int r = 0; r < team->size; r++) total += all[r].count;
     term         *order = fv__alloc((size_t)(total + 1) * sizeof *order);
     node         *nodes = fv__alloc((size_t)(total + 1) * sizeof *nodes);
     const float **terms = fv__alloc((size_t)(total + 1) * sizeof *terms);
-    for (int r = 0, at = 0; r < ranks; r++)
+    for (int r = 0, at = 0; r < team->size; r++)
         for (int i = 0; i < all[r].count; i++, at++) order[at] = (term){ all[r].nodes[i], at };
     qsort(order, (size_t)total, sizeof *order, by_block);
     for (int i = 0; i < total; i++) {
         nodes[i] = order[i].at;
-        terms[i] = slices + (size_t)order[i].place * (size_t)n;
+        terms[i] = team->slices + (size_t)order[i].place * (size_t)n;
     }
     plan p = plan_sums(nodes, total, true);
-    if (total) add_all(&p, terms, total, &sum, n, threads);
+    if (total) add_all(team, &p, terms, total, &sum, n);
     release_plan(&p);
     free(order);
     free(nodes);
     free(terms);
+}
+
+/* Room for the parts of all ranks, in every rank or in none: whoever has none tells the others before anything is sent. */
+static bool all_have_room(fv_team *team, int total, int64_t own, fv_error *error) {
+    int mine = take_room(&team->slices, &team->slices_size, (size_t)total * (size_t)own + 1, error) == FV_OK &&
+               take_scratch(team, total, own, error) == FV_OK;
+    int *all = fv__alloc((size_t)team->size * sizeof *all);
+    bool good = true;
+    team->exchange.allgather(&mine, all, sizeof mine);
+    for (int r = 0; r < team->size; r++) good = good && all[r];
+    if (mine && !good) fv_fail(error, FV_ERROR_MEMORY, "allreduce: another rank has no memory for the sum");
+    free(all);
+    return good;
 }
 
 static fv_status exchange(fv_team *team, const held *mine, const float *const *vectors, int64_t n, float *sum, fv_error *error) {
@@ -213,16 +243,17 @@ static fv_status exchange(fv_team *team, const held *mine, const float *const *v
         borders[r] = border * (int64_t)sizeof(float);
     }
     int64_t first = borders[team->rank] / (int64_t)sizeof(float), own = borders[team->rank + 1] / (int64_t)sizeof(float) - first;
-    if (good && total) {
-        float *slices = room(&team->slices, &team->slices_size, (size_t)total * (size_t)own + 1);
-        team->exchange.scatter((const void *const *)vectors, counts, borders, slices);
-        add_slices(all, team->size, slices, own, sum + first, team->threads);
+    bool    room = good && total && all_have_room(team, total, own, error);
+    if (room) {
+        team->exchange.scatter((const void *const *)vectors, counts, borders, team->slices);
+        add_slices(team, all, own, sum + first);
         team->exchange.gather(sum, borders);
     }
     free(all);
     free(counts);
     free(borders);
     if (good && !total) memset(sum, 0, (size_t)n * sizeof *sum);
+    if (good && total && !room) return FV_ERROR_MEMORY;
     return good ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "allreduce: another rank could not take part");
 }
 

@@ -23,8 +23,8 @@ typedef struct fv_exchange {
 struct fv_team {
     int         rank, size, threads;
     fv_exchange exchange;
-    float      *sums, *slices; /* kept from call to call */
-    size_t      sums_size, slices_size;
+    float      *sums, *slices, *scratch; /* kept from call to call */
+    size_t      sums_size, slices_size, scratch_size;
 };
 
 /* The sum of vectors of which each element is zero in all ranks but one. Adding zeros changes nothing, and of the sum only its

@@ -21,6 +21,7 @@ void fv_team_leave(fv_team *team) {
     if (!team) return;
     free(team->sums);
     free(team->slices);
+    free(team->scratch);
     free(team);
     fv__ranks_leave(0);
 }

@@ -1,6 +1,7 @@
 /* Ways to find the column of the axis of rotation. */
 #include "ops/tomography/center_methods.h"
 #include "base/math.h"
+#include "base/take.h"
 #include "kernels/spectrum.h"
 #include <stdlib.h>
 
@@ -168,14 +169,16 @@ static double least(const wedge *w, int64_t n, double from, double until, double
     return best;
 }
 
-double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n) {
+fv_status FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n, double *found,
+                                     fv_error *error) {
     wedge w = { .length = fv__spectrum_length(2 * n), .turns = FV_MAX(fv__spectrum_length(2 * nangles), 64) };
     w.frequencies = FV_MIN((int64_t)((double)(w.turns * w.length) / (2 * TURN / 2 * (double)n)) + 1, w.length / 2);
-    w.value = fv__calloc((size_t)(2 * w.frequencies * w.turns) * sizeof *w.value);
+    FV_TRY(FV_TAKE_ZEROED(w.value, (size_t)(2 * w.frequencies * w.turns) * sizeof *w.value, error));
     transform(&w, sinogram, angle, nangles, n);
     double center = least(&w, n, (double)(n / 4), (double)(n - n / 4), 0.5);
     center = least(&w, n, center - 0.5, center + 0.5, 0.05);
     center += 0.05 * fv__summit(outside(&w, n, center - 0.05), outside(&w, n, center), outside(&w, n, center + 0.05), 1);
     free(w.value);
-    return center;
+    *found = center;
+    return FV_OK;
 }

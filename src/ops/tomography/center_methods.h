@@ -10,7 +10,8 @@ double FV_ISA_NAME(fv__center_mirror)(const float *a, const float *b, int64_t ro
 double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t rows, int64_t n);
 /* From a sinogram angles x n whose angles, in degrees, increase over half a turn: where its continuation by its own mirror image
  * leaves least outside the double wedge of a sinogram's spectrum. */
-double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n);
+fv_status FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n, double *found,
+                                     fv_error *error);
 
 /* The sinogram of the plane in which a source turns, angles x n; angles in degrees increase over a whole turn. */
 typedef struct fv_fan {

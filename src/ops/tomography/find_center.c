@@ -223,7 +223,7 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     if (status == FV_OK && is_cone(p))
         center = FV_ISA_NAME(fv__center_fan)(&fan);
     else if (status == FV_OK && p->method.index == VO)
-        center = FV_ISA_NAME(fv__center_vo)(images, angle, scan.nangles, scan.ncolumns);
+        status = FV_ISA_NAME(fv__center_vo)(images, angle, scan.nangles, scan.ncolumns, &center, error);
     else if (status == FV_OK)
         center = (p->method.index == PHASE ? FV_ISA_NAME(fv__center_phase)
                                            : FV_ISA_NAME(fv__center_mirror))(images, images + each, scan.nrows, scan.ncolumns);
