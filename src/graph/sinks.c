@@ -39,7 +39,7 @@ static void identify_sink(fv_sink *sink) {
 /* Whether the planes of the first axis are those of the input, one by one. */
 static bool keeps_planes(const fv_node *node) {
     bool image = node->ninputs > 0 && node->in[0] && node->in[0]->type.kind == FV_KIND_IMAGE;
-    if (!image || !strcmp(node->op->family, "view")) return false;
+    if (!image || node->op->moves) return false;
     const fv_image_type *from = &node->in[0]->type.image, *to = &node->type.image;
     return from->shape[0] == to->shape[0] && !strcmp(from->axis[0], to->axis[0]);
 }

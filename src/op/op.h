@@ -374,7 +374,8 @@ typedef struct fv_op {
     bool        gathers; /* its first input, of all items of a collection together, is its value */
     bool        rows;    /* a row of the table follows from one row of the first input: items may be done alone */
     bool        lazy;    /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
-    bool        sink;    /* write: handled by the engine */
+    bool        moves;   /* planes of the first axis may have other places than in the first input, though as many as before */
+    bool        sink;    /* write: a call of it is a sink of the graph, and has no kernel */
 } fv_op;
 
 const fv_op *fv__op_find(const char *name);

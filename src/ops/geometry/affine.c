@@ -121,6 +121,7 @@ const fv_op FV_OP(affine) = {
     .infer = infer,
     .unroll = unroll,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "rotate shift zoom resample warp spline_filter",
 };

@@ -137,6 +137,7 @@ const fv_op FV_OP(rotate) = {
     .infer = infer,
     .unroll = unroll,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "rotate90 affine shift spline_filter",
 };

@@ -117,6 +117,7 @@ const fv_op FV_OP(rotate90) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "rotate flip transpose",
 };

@@ -70,6 +70,7 @@ const fv_op FV_OP(shift) = {
     .infer = infer,
     .unroll = unroll,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "affine align spline_filter",
 };

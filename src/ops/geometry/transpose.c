@@ -80,6 +80,7 @@ const fv_op FV_OP(transpose) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "rotate90 flip name_axes",
 };

@@ -179,6 +179,7 @@ const fv_op FV_OP(warp) = {
     .infer = infer,
     .unroll = unroll,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "affine resample spline_filter",
 };

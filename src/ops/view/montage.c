@@ -108,6 +108,7 @@ const fv_op FV_OP(montage) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .example = "phantom(\"cells\", [32, 64, 64])[::4] |> montage(columns = 4) |> write(\"montage.png\")",
     .see = "project slice colorize",

@@ -248,6 +248,7 @@ const fv_op FV_OP(project) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .example = "phantom(\"cells\", [40, 200, 200]) |> project(method = \"max\") |> write(\"projection.png\")",
     .see = "fold montage slice max mean sum",

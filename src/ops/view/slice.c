@@ -185,6 +185,7 @@ const fv_op FV_OP(slice) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .example = "phantom(\"cells\", [200, 200])[20:120, ::2] |> write(\"part.png\")",
     .see = "montage project name_axes",
