@@ -126,18 +126,6 @@ def angles_come_from_every_kind_of_file(folder):
 
 
 @test
-def angles_go_into_a_file_with_the_planes_that_they_belong_to(folder):
-    """Not where planes change their places; a checkpoint changes nothing."""
-    tilts(folder)
-    pathlib.Path(folder, "p.tlt").write_text("\n".join(str(n) for n in (0, 30, 60, 90, 120, 150)) + "\n")
-    for call, kept in [('read("p.mrc")', True), ('gaussian(read("p.mrc"), [0, 1, 1])', True), ('checkpoint(read("p.mrc"))', True),
-                       ('read("p.mrc")[::-1]', False), ('flip(read("p.mrc"), axis = 0)', False)]:
-        run("run", "-q", "--overwrite", "-e", f'{call} |> write("o.parquet")', folder=folder)
-        done = run("run", "-q", "-e", 'read_angles("o.parquet")', folder=folder, code=None)
-        assert (done.returncode == 0) == kept, (call, done.stdout, done.stderr)
-
-
-@test
 def angles_of_a_scan_are_theta_in_degrees(folder):
     try:
         import h5py
