@@ -351,7 +351,8 @@ typedef struct fv_op {
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
     const char *expands;
-    /* The operator that does it for these parameters, which it takes over; NULL: this one. */
+    /* The operator that does it for these parameters, which it takes over; NULL: this one. With params NULL: the operator of the
+     * same meaning for another kind of first input, as filter of items beside filter of rows; NULL: there is none. */
     const char *(*becomes)(const void *params);
     const char *numbers; /* the operator that gives the same as a list, where one belongs; NULL: it is none */
     /* The same for some parameters only: statements, the last of which gives the value (no name or any), go to text; none: the

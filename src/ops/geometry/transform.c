@@ -197,6 +197,7 @@ const fv_op FV_OP(transform) = {
     .infer = infer,
     .unroll = unroll,
     .passes = passes,
+    .moves = true,
     .cost = cost,
     .see = "register resample affine warp",
 };
