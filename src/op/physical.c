@@ -91,17 +91,11 @@ fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const
 
 fv_status fv__transform_find(const fv_image_type *type, const char *name, fv_transform *t, fv_error *error) {
     int row = fv__axis_find(type, "row"), column = fv__axis_find(type, "column"), axis[FV_MAX_DIMS];
-    int spatial = fv_image_type_spatial(type, axis);
     *t = (fv_transform){ .row = row, .before = row };
     bool well = row >= 0 && type->dtype == FV_FLOAT64;
     if (well) t->n = (int)type->shape[row];
-    well = well && (t->n == 2 || t->n == 3);
-    if (well && column >= 0)
-        well = column == row + 1 && column == type->ndim - 1 && type->shape[column] == t->n + 1 && !spatial;
-    else if (well) {
-        t->free_form = true;
-        well = spatial == t->n && row + 1 + spatial == type->ndim && axis[0] == row + 1;
-    }
+    well = well && (t->n == 2 || t->n == 3) && column == row + 1 && column == type->ndim - 1 && type->shape[column] == t->n + 1 &&
+           !fv_image_type_spatial(type, axis);
     if (!well)
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s is no transform: give what register(...) found, or a file of one, as read(\"t.tfm\")", name);

@@ -3,11 +3,9 @@
  * It is ITK's: x, y, z of an image with a matrix to the world point left, back and up (the matrix itself, as NIfTI's, points
  * right, front and up); of one without, they are spacing times voxels plus origin. A plane has a space of its own, x and y.
  *
- * A transform is a small float64 image, so that it is stored, written and passed on like any other. The linear kind has the axes
- * row and column, n rows of n + 1 numbers: a place p of the fixed image belongs to the place matrix * p + last column of the
- * moving one. A free-form one has the axis row, for the components x, y, z of displacements, and the spatial axes of a lattice of
- * cubic B-spline coefficients, whose type says where they lie. Axes before those (a time) have a transform for each of their
- * places.
+ * A transform is a small float64 image, so that it is stored, written and passed on like any other. It has the axes row and
+ * column, n rows of n + 1 numbers: a place p of the fixed image belongs to the place matrix * p + last column of the moving one.
+ * Axes before those (a time) have a transform for each of their places.
  */
 #ifndef FV_PHYSICAL_H
 #define FV_PHYSICAL_H
@@ -38,13 +36,12 @@ double fv__settle(double x);
 /* ---------------------------------------------------------------- transforms */
 
 typedef struct fv_transform {
-    int  n;         /* dimensions */
-    bool free_form; /* coefficients of a B-spline */
-    int  row;       /* the axis row; others follow it */
-    int  before;    /* axes before it */
+    int n;      /* dimensions */
+    int row;    /* the axis row; column follows it */
+    int before; /* axes before it */
 } fv_transform;
 
-/* What kind of a transform an image is; an error that names it if it is none. */
+/* The transform that an image is; an error that names it if it is none. */
 fv_status fv__transform_find(const fv_image_type *type, const char *name, fv_transform *t, fv_error *error);
 /* The type of linear transforms, one for each place of the axes of an image that are not spatial. */
 void fv__transform_linear(const fv_image_type *image, int n, fv_image_type *type);

@@ -17,8 +17,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     double               unused[2][12];
     FV_TRY(fv__transform_find(type, "transform", &t, error));
     FV_TRY(fv__fsl_both(&n, unused[0], unused[1], error));
-    if (t.n != 3 || t.free_form || t.before)
-        return fv_fail(error, FV_ERROR_USAGE, "transform must be one linear transform of volumes");
+    if (t.n != 3 || t.before) return fv_fail(error, FV_ERROR_USAGE, "transform must be one transform of volumes");
     fv_image_type_init(&i->out->image, FV_FLOAT64, 2, shape);
     snprintf(i->out->image.axis[0], sizeof i->out->image.axis[0], "fsl_row");
     snprintf(i->out->image.axis[1], sizeof i->out->image.axis[1], "fsl_col");

@@ -16,8 +16,6 @@ static const fv_input inputs[] = {
 static fv_status find(const fv_type *const *in, fv_transform *t, fv_physical *place, fv_error *error) {
     FV_TRY(fv__transform_find(&in[TRANSFORM]->image, "transform", t, error));
     FV_TRY(fv__physical_find(&in[ONTO]->image, "onto", place, error));
-    if (t->free_form)
-        return fv_fail(error, FV_ERROR_USAGE, "the transform is free-form: only linear ones can be told by numbers");
     if (t->n != place->n)
         return fv_fail(error, FV_ERROR_USAGE, "the transform has %d dimensions, and onto has %d spatial axes", t->n, place->n);
     return FV_OK;

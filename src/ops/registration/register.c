@@ -59,7 +59,7 @@ static fv_status check_start(const fv_type *const *in, int n, fv_error *error) {
     int          axis[FV_MAX_DIMS];
     if (in[START]->kind != FV_KIND_IMAGE) return FV_OK;
     FV_TRY(fv__transform_find(&in[START]->image, "start", &t, error));
-    if (t.free_form || t.n != n) return fv_fail(error, FV_ERROR_USAGE, "start must be a linear transform of %d dimensions", n);
+    if (t.n != n) return fv_fail(error, FV_ERROR_USAGE, "start must be a transform of %d dimensions", n);
     return fv__transform_match(&in[START]->image, &t, &in[MOVING]->image, "moving", axis, error);
 }
 
