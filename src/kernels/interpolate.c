@@ -120,6 +120,7 @@ fv_mapping fv__mapping_new(const fv_image_type *type, int order, int mode, doubl
 }
 
 bool fv__mapping_direct(const fv_mapping *m, int k) {
+    if (m->filtered) return false;
     for (int j = 0; j < m->naxes; j++)
         if (j != k && (m->matrix[k][j] != 0 || m->matrix[j][k] != 0)) return false;
     double first = m->before * m->matrix[k][k] + m->offset[k];

@@ -28,9 +28,10 @@ typedef struct fv_mapping {
     int       order; /* 0, 1, 3 */
     fv_extend mode;
     double    cval;
-    int64_t   margin;  /* voxels that were put around the input before spline_filter; coordinates do not count them */
-    int       naxes;   /* 1..3 spatial axes; all others are channels */
-    int       axis[3]; /* their indices in the image, in order */
+    bool      filtered; /* the input is spline_filter's result along every axis: whole voxels are interpolated too */
+    int64_t   margin;   /* voxels that were put around the input before spline_filter; coordinates do not count them */
+    int       naxes;    /* 1..3 spatial axes; all others are channels */
+    int       axis[3];  /* their indices in the image, in order */
     double    matrix[3][3], offset[3], before;
 } fv_mapping;
 

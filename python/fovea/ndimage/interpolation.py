@@ -81,7 +81,7 @@ def _evaluated(array, coordinates, order, mode, cval, prefilter):
 
 def _moved(array, matrix, offset, shape, order, mode, cval, prefilter, axes=None):
     """Values at matrix · o + offset for each o of a shape."""
-    regular = np.linalg.det(matrix) != 0 and (prefilter or order != 3)  # else voxels may meet voxels, where affine copies
+    regular = np.linalg.det(matrix) != 0
     if axes is not None or (order in _DIRECT and array.ndim <= 3 and regular):
         given = f"matrix = {literal([float(v) for v in np.ravel(matrix)])}, offset = {literal([float(v) for v in offset])}"
         return _eager.run(f"affine(a, {given}, output_shape = {literal([int(n) for n in shape])}, order = {order}, "

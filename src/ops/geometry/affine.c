@@ -113,7 +113,7 @@ const fv_op FV_OP(affine) = {
         "it has moved. To see the same world on another grid, use resample or zoom.\n" FV_SPLINE_DOC,
     .citation = "scipy.ndimage.affine_transform",
     .example = "phantom(\"cells\", [200, 200]) |> affine([1, 0.3, 0, 1], offset = [-30, 0], order = 1) |> write(\"sheared.tif\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(affine),

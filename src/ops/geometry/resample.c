@@ -187,7 +187,7 @@ const fv_op FV_OP(resample) = {
         "before: for a much coarser grid, use gaussian first.\n" FV_SPLINE_DOC,
     .citation = "nibabel.processing.resample_from_to",
     .example = "phantom(\"t1\", [30, 60, 60]) |> resample(spacing = [1, 1.5, 1.5], order = 1) |> write(\"finer.nii.gz\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(resample),

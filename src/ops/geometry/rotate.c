@@ -129,7 +129,7 @@ const fv_op FV_OP(rotate) = {
            "interpolation.\n" FV_SPLINE_DOC,
     .citation = "scipy.ndimage.rotate",
     .example = "phantom(\"cells\", [200, 200]) |> rotate(30) |> write(\"turned.tif\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(rotate),

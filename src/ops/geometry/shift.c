@@ -62,7 +62,7 @@ const fv_op FV_OP(shift) = {
            "To cut the image elsewhere without moving it, use slices, crop or pad.\n" FV_SPLINE_DOC,
     .citation = "scipy.ndimage.shift",
     .example = "phantom(\"cells\", [200, 200]) |> shift([10.5, -20.25]) |> write(\"moved.tif\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(shift),

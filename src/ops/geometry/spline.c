@@ -9,6 +9,7 @@ fv_status fv__spline_check(const fv_spline *s, const fv_type *image, fv_mapping 
     FV_TRY(fv__window_axes(image, axis, &n, error));
     *mapping = fv__mapping_new(&image->image, (int)s->order, s->mode.index, s->cval);
     mapping->margin = s->margin;
+    mapping->filtered = s->order == 3 && !s->prefilter && !s->partly;
     return FV_OK;
 }
 
@@ -49,6 +50,7 @@ void fv__spline_expand(const fv_spline *s, const fv_mapping *m, const fv_image_t
     else
         fv__bytes_printf(text, "image");
     fv__bytes_printf(text,
-                     ", axes = \"%s\", mode = mode), %sorder = 3, mode = mode, cval = cval, prefilter = false, margin = %d)\n",
+                     ", axes = \"%s\", mode = mode), %sorder = 3, mode = mode, cval = cval, prefilter = false, partly = true, "
+                     "margin = %d)\n",
                      axes, arguments, padded ? FV_SPLINE_MARGIN : 0);
 }

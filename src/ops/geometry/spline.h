@@ -12,7 +12,8 @@ typedef struct fv_spline {
     fv_choice mode;
     double    cval;
     bool      prefilter;
-    int64_t   margin; /* given by the operator's own expansion */
+    int64_t   margin; /* this and the next are given by the operator's own expansion */
+    bool      partly; /* prefiltered along those axes only that need it */
 } fv_spline;
 
 /* scipy surrounds the image by so many voxels where a mode has no closed form of the prefilter. */
@@ -24,7 +25,9 @@ enum { FV_SPLINE_MARGIN = 12 };
         FV_PARAM(fv_spline, mode, .def = mode_, .choices = FV_EXTEND_CHOICES, .doc = FV_EXTEND_DOC),                             \
         FV_PARAM(fv_spline, cval, .def = "0", .doc = "the value outside, for the modes constant and grid-constant"),             \
         FV_PARAM(fv_spline, prefilter, .def = "true", .doc = "false: the image is spline_filter's result already (order 3)")
-#define FV_SPLINE_OWN FV_PARAM(fv_spline, margin, .def = "0", .min = 0, .max = 64, .own = true, .doc = "voxels around the image")
+#define FV_SPLINE_OWN                                                                                                            \
+    FV_PARAM(fv_spline, margin, .def = "0", .min = 0, .max = 64, .own = true, .doc = "voxels around the image"),                 \
+        FV_PARAM(fv_spline, partly, .def = "false", .own = true, .doc = "prefiltered along some axes only")
 
 #define FV_SPLINE_DOC                                                                                                            \
     "Order 0 keeps the element type, which suits labels and masks. Orders 1 and 3 give float32, or float64 for float64 and "     \

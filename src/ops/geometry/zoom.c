@@ -94,7 +94,7 @@ const fv_op FV_OP(zoom) = {
            "world. Nothing is smoothed before an image gets smaller: resize does that.\n" FV_SPLINE_DOC,
     .citation = "scipy.ndimage.zoom",
     .example = "phantom(\"cells\", [100, 100]) |> zoom(2.5) |> write(\"larger.tif\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(zoom),
