@@ -47,7 +47,7 @@ def tables(folder):
 
 @test
 def projections(folder):
-    skimage_tests(folder, "projections", 80, 8, "transform/radon_transform")
+    skimage_tests(folder, "projections", 95, 8, "transform/radon_transform")
 
 
 if __name__ == "__main__":
