@@ -20,7 +20,7 @@ void fv__format_text(const fv_format *format, fv_bytes *out) {
     fv__put_wrapped(out, format->brief, 0);
     fv__bytes_printf(out, "\n");
     put_extensions(format->extensions, &words);
-    fv__put_entry(out, "files", COLUMN, (char *)words.data);
+    if (words.size) fv__put_entry(out, "files", COLUMN, (char *)words.data); /* slices have no extension of their own */
     fv__put_entry(out, "is", COLUMN, use(format));
     if (format->reads) fv__put_entry(out, "reading", COLUMN, format->reads);
     if (format->writes) fv__put_entry(out, "writing", COLUMN, format->writes);
