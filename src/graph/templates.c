@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "graph/items.h"
 #include "op/axes.h"
+#include "op/output_slices.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -95,7 +96,7 @@ fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list 
         }
         snprintf(word, sizeof word, "%.*s", (int)length, p + 1);
         bool filled = fill_word(bindings, list, word, item, combination, &out);
-        if (!filled && axes && fv__axis_find(axes, word) >= 0) {
+        if (!filled && axes && fv__slices_along(word) && fv__axis_find(axes, word) >= 0) {
             fv__bytes_printf(&out, "{%s}", word);
             filled = true;
         }

@@ -12,11 +12,22 @@ enum { DIGITS = 4, LONGEST_LIST = 256 << 20 };
 
 /* ---------------------------------------------------------------- names */
 
-/* The next word in braces from p on: its first letter, with its length; NULL: there is none. */
+bool fv__slices_along(const char *axis) {
+    static const char *const known[] = { "z", "t", "c", "n", "angle", "y", "x" };
+    for (int i = 0; i < FV_COUNT(known); i++)
+        if (!strcmp(axis, known[i])) return true;
+    return false;
+}
+
+/* The next axis in braces from p on: its first letter, with its length; NULL: there is none. Other words in braces belong to the
+ * name of somebody's file. */
 static const char *next_word(const char *p, size_t *length) {
     for (p = strchr(p, '{'); p; p = strchr(p + 1, '{')) {
+        char word[8] = "";
         *length = strspn(p + 1, "abcdefghijklmnopqrstuvwxyz");
-        if (*length && *length < 8 && p[1 + *length] == '}') return p + 1;
+        if (!*length || *length >= sizeof word || p[1 + *length] != '}') continue;
+        memcpy(word, p + 1, *length);
+        if (fv__slices_along(word)) return p + 1;
     }
     return NULL;
 }

@@ -13,6 +13,8 @@
 #include "base/base.h"
 #include <fovea/image.h>
 
+/* Whether slices may be named after an axis of this name: z, t, c, n, angle, y or x. */
+bool fv__slices_along(const char *axis);
 /* Whether a path names such an output. */
 bool fv__slices_named(const char *path);
 /* The axes that its words name, in the order of the image; they are not all of them, nor the last. */
