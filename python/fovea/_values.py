@@ -403,7 +403,7 @@ def _operand(value, kind):
     """What a call was given, as a value or a literal. kind: of the input that it is for; None: it is for a parameter."""
     if kind == "table" and not isinstance(value, Value):
         return table(value)
-    if kind == "image" and not isinstance(value, Value) and not np.isscalar(value):
+    if kind == "image" and not isinstance(value, Value) and getattr(value, "ndim", 0):
         return array(value)
     return value if isinstance(value, Value) else array(value) if isinstance(value, np.ndarray) and value.ndim else value
 
