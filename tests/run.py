@@ -182,6 +182,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=0, help="repeat for so long")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # who was started in the background was told to ignore Ctrl-C
     groups = options.groups.split(",")
     unknown = [group for group in groups if group not in GROUPS]
     if unknown:
