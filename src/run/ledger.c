@@ -2,7 +2,6 @@
 #include "run/ledger.h"
 #include "base/file.h"
 #include "base/hash_table.h"
-#include "base/take.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -76,9 +75,8 @@ static fv_status catch_up(fv_ledger *ledger, fv_error *error) {
     struct stat s;
     if (fstat(ledger->fd, &s) || s.st_size < ledger->read + LINE) return FV_OK;
     size_t  size = (size_t)(s.st_size - ledger->read), at = 0, got = 0;
-    char   *bytes;
+    char   *bytes = fv__alloc(size);
     ssize_t n;
-    FV_TRY(FV_TAKE(bytes, size, error));
     while (got < size && (n = pread(ledger->fd, bytes + got, size - got, ledger->read + (int64_t)got)) != 0) {
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
