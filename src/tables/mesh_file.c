@@ -137,7 +137,7 @@ static fv_status share(void *context, const double corner[9], fv_error *error) {
     return fv__stretch_put(&s->mesh->triangles, number, sizeof number, error);
 }
 
-fv_status fv__mesh_share(const fv_table_type *type, fv_table_source *source, fv__mesh_points *mesh, fv_error *error) {
+static fv_status share_points(const fv_table_type *type, fv_table_source *source, fv__mesh_points *mesh, fv_error *error) {
     sharing s = { .mesh = mesh };
     int64_t slots = fv__hash_table_slots(KNOWN);
     *mesh = (fv__mesh_points){ { .fd = -1, .path = fv__file_scratch() }, { .fd = -1, .path = fv__file_scratch() }, 0, 0 };
@@ -152,9 +152,18 @@ fv_status fv__mesh_share(const fv_table_type *type, fv_table_source *source, fv_
     return status;
 }
 
-void fv__mesh_points_release(fv__mesh_points *mesh) {
+static void release_points(fv__mesh_points *mesh) {
     if (mesh->points.fd >= 0) close(mesh->points.fd);
     if (mesh->triangles.fd >= 0) close(mesh->triangles.fd);
     fv__bytes_release(&mesh->points.held);
     fv__bytes_release(&mesh->triangles.held);
+}
+
+fv_status fv__mesh_write_shared(const char          *path, fv_status (*fill)(void *context, fv__stretch *to, fv_error *error),
+                                const fv_table_type *type, fv_table_source *source, fv_error *error) {
+    fv__mesh_points mesh;
+    fv_status       status = share_points(type, source, &mesh, error);
+    if (status == FV_OK) status = fv__mesh_write(path, fill, &mesh, error);
+    release_points(&mesh);
+    return status;
 }

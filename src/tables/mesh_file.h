@@ -31,11 +31,12 @@ typedef struct fv__mesh_points {
     fv__stretch points, triangles;
     int64_t     npoints, ntriangles;
 } fv__mesh_points;
-fv_status fv__mesh_share(const fv_table_type *type, fv_table_source *source, fv__mesh_points *mesh, fv_error *error);
-void      fv__mesh_points_release(fv__mesh_points *mesh);
 
 /* Writes a file: opens it, lets `fill` write it, closes it. */
 fv_status fv__mesh_write(const char *path, fv_status (*fill)(void *context, fv__stretch *to, fv_error *error), void *context,
                          fv_error *error);
+/* The same for a format whose triangles share points: the context is an fv__mesh_points. */
+fv_status fv__mesh_write_shared(const char          *path, fv_status (*fill)(void *context, fv__stretch *to, fv_error *error),
+                                const fv_table_type *type, fv_table_source *source, fv_error *error);
 
 #endif

@@ -36,12 +36,8 @@ static fv_status fill(void *context, fv__stretch *to, fv_error *error) {
 
 static fv_status write_file(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
                             fv_table_source *source, fv_error *error) {
-    fv__mesh_points mesh;
     (void)existing, (void)options;
-    fv_status status = fv__mesh_share(type, source, &mesh, error);
-    if (status == FV_OK) status = fv__mesh_write(path, fill, &mesh, error);
-    fv__mesh_points_release(&mesh);
-    return status;
+    return fv__mesh_write_shared(path, fill, type, source, error);
 }
 
 const fv_table_format fv_table_vtp = {
