@@ -3,6 +3,7 @@
  * They are in FSL's own coordinates, which follow from the two images: an image with the axes fsl_row and fsl_col, which is no
  * transform yet. fsl_transform makes one of it, and fsl_matrix the other way. */
 #include "formats/text_header.h"
+#include "op/single_piece.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -88,18 +89,6 @@ static fv_status encode(fv_writer *writer, int64_t piece, const fv_block *block,
     return FV_OK;
 }
 
-static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error) {
-    const void *data;
-    size_t      size;
-    int         fd;
-    FV_TRY(fv__file_open_write(writer->path, &fd, error));
-    fv_status status = pieces->get(pieces, 0, &data, &size, error);
-    if (status == FV_OK) status = fv__file_write_at(fd, data, size, 0, writer->path, error);
-    if (status == FV_OK) fv__file_start_sync(fd);
-    fv_status closed = fv__file_close(fd, writer->path, status == FV_OK ? error : NULL);
-    return status == FV_OK ? closed : status;
-}
-
 const fv_format fv_format_fsl = {
     .name = "fsl",
     .extensions = "mat",
@@ -113,6 +102,6 @@ const fv_format fv_format_fsl = {
     .layout = lay_out,
     .create = create,
     .encode = encode,
-    .assemble = assemble,
+    .assemble = fv__assemble_single,
     .free_writer = fv__writer_free,
 };

@@ -5,6 +5,7 @@
 #include "base/math.h"
 #include "formats/text_header.h"
 #include "op/physical.h"
+#include "op/single_piece.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,18 +256,6 @@ static fv_status encode(fv_writer *writer, int64_t piece, const fv_block *block,
     return FV_OK;
 }
 
-static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error) {
-    const void *data;
-    size_t      size;
-    int         fd;
-    FV_TRY(fv__file_open_write(writer->path, &fd, error));
-    fv_status status = pieces->get(pieces, 0, &data, &size, error);
-    if (status == FV_OK) status = fv__file_write_at(fd, data, size, 0, writer->path, error);
-    if (status == FV_OK) fv__file_start_sync(fd);
-    fv_status closed = fv__file_close(fd, writer->path, status == FV_OK ? error : NULL);
-    return status == FV_OK ? closed : status;
-}
-
 const fv_format fv_format_tfm = {
     .name = "tfm",
     .extensions = "tfm",
@@ -281,6 +270,6 @@ const fv_format fv_format_tfm = {
     .layout = lay_out,
     .create = create,
     .encode = encode,
-    .assemble = assemble,
+    .assemble = fv__assemble_single,
     .free_writer = fv__writer_free,
 };
