@@ -338,18 +338,23 @@ def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
 
 def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
     """The sum of the second derivatives of the smoothed image."""
+    return _of_gaussian("gaussian_laplace", generic_laplace, 2, input, sigma, output, mode, cval, axes, kwargs)
+
+
+def _of_gaussian(operator, generic, order, input, sigma, output, mode, cval, axes, kwargs):
+    """Derivatives of this order of the smoothed image, put together by the operator if it can, else by the generic function."""
     array = s.image_of(input)
     axes = s.chosen_axes(axes, array.ndim)
     sigmas = s.spread(sigma, axes, array.ndim, 0.0)
 
-    def second(part, axis, out, one_mode, value, sigmas, **more):
-        return gaussian_filter(part, sigmas, [2 if k == axis else 0 for k in range(part.ndim)], out, one_mode, value, **more)
+    def derived(part, axis, out, one_mode, value, sigmas, **more):
+        return gaussian_filter(part, sigmas, [order if k == axis else 0 for k in range(part.ndim)], out, one_mode, value, **more)
     found = s.output_of(output, array, complex_output=array.dtype.kind == "c")
     modes = [s.mode_of(m) for m in s.per_axis(mode, len(axes))]
     if direct(array, found, modes) and set(kwargs) <= {"truncate"} and min(sigmas) > 1e-15 and len(axes) == array.ndim:
-        return _operated("gaussian_laplace", array, output, found, sigma=[float(g) for g in sigmas], mode=modes[0],
-                         cval=float(cval), truncate=float(kwargs.get("truncate", 4.0)))
-    return generic_laplace(array, second, found, mode, cval, (sigmas,), kwargs, axes=axes)
+        return _operated(operator, array, output, found, sigma=[float(g) for g in sigmas], mode=modes[0], cval=float(cval),
+                         truncate=float(kwargs.get("truncate", 4.0)))
+    return generic(array, derived, found, mode, cval, (sigmas,), kwargs, axes=axes)
 
 
 def generic_gradient_magnitude(input, derivative, output=None, mode="reflect", cval=0.0, extra_arguments=(), extra_keywords=None,
@@ -373,15 +378,5 @@ def generic_gradient_magnitude(input, derivative, output=None, mode="reflect", c
 
 def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
     """The length of the gradient of the smoothed image."""
-    array = s.image_of(input)
-    axes = s.chosen_axes(axes, array.ndim)
-    sigmas = s.spread(sigma, axes, array.ndim, 0.0)
-
-    def slope(part, axis, out, one_mode, value, sigmas, **more):
-        return gaussian_filter(part, sigmas, [1 if k == axis else 0 for k in range(part.ndim)], out, one_mode, value, **more)
-    found = s.output_of(output, array, complex_output=array.dtype.kind == "c")
-    modes = [s.mode_of(m) for m in s.per_axis(mode, len(axes))]
-    if direct(array, found, modes) and set(kwargs) <= {"truncate"} and min(sigmas) > 1e-15 and len(axes) == array.ndim:
-        return _operated("gaussian_gradient_magnitude", array, output, found, sigma=[float(g) for g in sigmas],
-                         mode=modes[0], cval=float(cval), truncate=float(kwargs.get("truncate", 4.0)))
-    return generic_gradient_magnitude(array, slope, found, mode, cval, (sigmas,), kwargs, axes=axes)
+    return _of_gaussian("gaussian_gradient_magnitude", generic_gradient_magnitude, 1, input, sigma, output, mode, cval, axes,
+                        kwargs)
