@@ -33,6 +33,15 @@ typedef struct fv_work_options { /* what one process does of a run */
 FV_API fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
                          fv_error *error);
 
+/* Forgets who had claimed what and what workers have died on, so that all of it is looked at anew. What is done stays done. Call
+ * it before the first worker of a new try. */
+FV_API fv_status fv_run_renew(const char *run_folder, fv_error *error);
+/* How far its workers are: items, tasks and the fraction that is done, by what they have noted in the run's folder. */
+FV_API fv_status fv_run_look(const char *run_folder, fv_run_state *state, fv_error *error);
+/* The same for each stage as JSON, with the name of what it does; whether all of the run is done; and the memory that a worker of
+ * one thread needs (`bound`) and that whoever places it should ask for (`ask`). The caller frees. */
+FV_API fv_status fv_run_describe(const char *run_folder, char **json, fv_error *error);
+
 /* ---- Slurm ---- */
 typedef struct fv_cluster_options { /* NULL and 0: as the profile says, or what the plan needs */
     const char *profile;            /* NULL: "default" if there is one */

@@ -145,12 +145,16 @@ def run(pipeline, params=None, **options):
     text = os.fspath(pipeline)
     with Pipeline() as p:
         _load(p, text, params)
-        result = run_pipeline(p, _options(**options))
-        found, scalar = [], c.c_bool()
-        for k in range(l.lib.fv_result_printed(result.pointer)):
-            table = Table(l.lib.fv_result_printed_table(result.pointer, k, scalar).contents)
-            found.append(table.cell() if scalar.value else table)
-        return found
+        return printed(run_pipeline(p, _options(**options)))
+
+
+def printed(result):
+    """What a text prints, in order: numbers and tables."""
+    found, scalar = [], c.c_bool()
+    for k in range(l.lib.fv_result_printed(result.pointer)):
+        table = Table(l.lib.fv_result_printed_table(result.pointer, k, scalar).contents)
+        found.append(table.cell() if scalar.value else table)
+    return found
 
 
 def _load(p, text, params):

@@ -64,6 +64,11 @@ class RunOptions(c.Structure):
                 ("context", c.c_void_p), ("cancel", c.c_void_p)]
 
 
+class WorkOptions(c.Structure):
+    _fields_ = [("stage", c.c_int), ("end", c.c_bool), ("wait", c.c_bool), ("finish", c.c_bool), ("alone", c.c_bool),
+                ("place", c.c_int), ("places", c.c_int), ("order", c.c_char_p), ("level", c.c_int)]
+
+
 class EstimateOptions(c.Structure):
     _fields_ = [("items", c.c_int64), ("workers", c.c_int), ("memory", c.c_int64), ("budget", c.c_double), ("store", c.c_char_p),
                 ("command", c.c_char_p), ("tell", c.c_void_p), ("context", c.c_void_p), ("cancel", c.c_void_p)]
@@ -114,6 +119,10 @@ for _name, _result, *_arguments in (
         ("fv_pipeline_graph", c.c_int, _P, c.c_bool, c.POINTER(_P), _E),
         ("fv_pipeline_estimate", c.c_int, _P, c.POINTER(EstimateOptions), _P, _E),
         ("fv_estimate_print", _P, _P, c.c_int),
+        ("fv_pipeline_freeze", c.c_int, _P, c.POINTER(RunOptions), c.POINTER(_P), _E),
+        ("fv_work", c.c_int, _T, c.POINTER(WorkOptions), c.POINTER(RunOptions), c.POINTER(_P), _E),
+        ("fv_run_renew", c.c_int, _T, _E),
+        ("fv_run_describe", c.c_int, _T, c.POINTER(_P), _E),
         ("fv_result_array", _P, _P, _T, c.POINTER(ImageType)),
         ("fv_result_table", c.POINTER(TableStruct), _P, _T),
         ("fv_result_printed", c.c_int, _P),

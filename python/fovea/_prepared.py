@@ -130,14 +130,17 @@ def run(pipeline, options):
     if status:
         for source in pipeline.sources:
             source.raise_failure()
-        failures = [(l.lib.fv_result_failure(result.pointer, k, pipeline.error).decode("utf-8", "replace"),
-                     pipeline.error.message.decode("utf-8", "replace"))
-                    for k in range(l.lib.fv_result_failures(result.pointer))]
-        if failures:
-            raise_status(status, pipeline.error, "\n".join(f"{item}: {why}" if item and item not in why else why
-                                                           for item, why in failures))
+        raise_failures(result, status, pipeline.error)
         pipeline.check(status)
     return result
+
+
+def raise_failures(result, status, error):
+    """Raises what became of the items of a run that failed, if any did."""
+    failures = [(l.lib.fv_result_failure(result.pointer, k, error).decode("utf-8", "replace"),
+                 error.message.decode("utf-8", "replace")) for k in range(l.lib.fv_result_failures(result.pointer))]
+    if failures:
+        raise_status(status, error, "\n".join(f"{item}: {why}" if item and item not in why else why for item, why in failures))
 
 
 class _Pixels:

@@ -136,11 +136,7 @@ fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *o,
                              "cancel` ends them",
                              live, live == 1 ? "" : "s", live == 1 ? "is" : "are");
     }
-    if (status == FV_OK && !o->dry) { /* strikes and batches of items that are over: the user wants all of it looked at anew */
-        char *claims = fv__sprintf("%s/claims", run_folder);
-        if (fv__file_exists(claims)) status = fv__path_remove(claims, error);
-        free(claims);
-    }
+    if (status == FV_OK && !o->dry) status = fv_run_renew(run_folder, error);
     if (status == FV_OK) status = write_and_submit(run_folder, &request, o->pilot, o->dry, text, error);
     fv__profile_release(&request);
     return status;

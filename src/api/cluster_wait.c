@@ -8,18 +8,9 @@
 #define LOOK 1.0 /* seconds between looks at the queue */
 
 static void tell(const fv_overview *o, const fv_run_options *options, double seconds) {
-    fv_run_state state = { .items = 1, .seconds = seconds };
+    fv_run_state state = { .seconds = seconds };
     if (!options || !options->progress) return;
-    for (int k = 0; k < o->nstages; k++) {
-        state.tasks += o->stages[k].tasks;
-        state.tasks_done += FV_MIN(o->stages[k].done, o->stages[k].tasks);
-    }
-    state.fraction = state.tasks ? (double)state.tasks_done / (double)state.tasks : 0;
-    if (o->collection) {
-        state.items = state.tasks;
-        state.items_done = state.tasks_done;
-        state.tasks = state.tasks_done = o->tasks_done;
-    }
+    fv__overview_state(o, &state);
     options->progress(options->context, &state);
 }
 

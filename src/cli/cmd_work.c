@@ -1,8 +1,15 @@
 /* fovea work: takes part in a run that others work on too. What the jobs of `fovea submit` do. */
 #include "execute.h"
+#include <errno.h>
 #include <fovea/cluster.h>
 #include <fovea/ranks.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+enum { GRACE = 2 }; /* seconds */
 
 typedef struct {
     int64_t     stage;
@@ -13,6 +20,8 @@ typedef struct {
     const char *order;
     const char *engine;
     int64_t     level;
+    const char *place;
+    bool        tied;
     int64_t     workers;
     fv_size     memory;
     double      patience;
@@ -30,6 +39,9 @@ static const fv_option options[] = {
               .doc = "which tasks to take first: in their order, the longest, or those that fit into memory"),
     FV_OPTION(work_options, engine, .argument = "NAME", .doc = "with --alone: how tasks are run"),
     FV_OPTION(work_options, level, .min = 0, .max = 9, .argument = "N", .doc = "also take tasks on which N workers have died"),
+    FV_OPTION(work_options, place, .argument = "I/N", .doc = "begin as worker I, from 0, of N, so that equals meet rarely"),
+    FV_OPTION(work_options, tied,
+              .doc = "end when standard input ends, which it does when the program that started this one is gone"),
     FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N",
               .doc = "how many tasks run at once; all cores "
                      "if left out"),
@@ -53,8 +65,10 @@ static int level_here(int level) {
     return level < FV_MOST_TRIES ? level : FV_MOST_TRIES - 1;
 }
 
-/* Place of this process among its equals: in a job array, or in a job step. */
-static void find_place(fv_work_options *work) {
+/* Place of this process among its equals: as given, in a job array, or in a job step. */
+static bool find_place(const char *given, fv_work_options *work) {
+    char end;
+    if (given) return sscanf(given, "%d/%d%c", &work->place, &work->places, &end) == 2 && work->place >= 0 && work->places > 0;
     const char *array = getenv("SLURM_ARRAY_TASK_ID"), *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
     const char *rank = getenv("SLURM_PROCID"), *ranks = getenv("SLURM_NTASKS");
     if (array && tasks) {
@@ -64,6 +78,24 @@ static void find_place(fv_work_options *work) {
         work->place = atoi(rank);
         work->places = atoi(ranks);
     }
+    return true;
+}
+
+/* Reads until nobody can write any more. Then what is begun may be committed, for a moment. */
+static void *watch_input(void *unused) {
+    (void)unused;
+    char    bytes[64];
+    ssize_t count;
+    do count = read(0, bytes, sizeof bytes);
+    while (count > 0 || (count < 0 && errno == EINTR));
+    kill(getpid(), SIGTERM);
+    sleep(GRACE);
+    _Exit(FV_EXIT_INTERRUPTED);
+}
+
+static bool tie_to_input(void) {
+    pthread_t thread;
+    return !pthread_create(&thread, NULL, watch_input, NULL) && !pthread_detach(thread);
 }
 
 typedef struct job {
@@ -89,7 +121,14 @@ static int run(const void *options_, int nargs, char **args) {
                 .alone = o->alone,
                 .order = o->order,
                 .level = level_here((int)o->level) } };
-    find_place(&j.work);
+    if (!find_place(o->place, &j.work)) {
+        fv_complain("work", "--place %s: expected I/N, as 0/4", o->place);
+        return FV_EXIT_REFUSED;
+    }
+    if (o->tied && !tie_to_input()) {
+        fv_complain("work", "no thread can be started");
+        return FV_EXIT_REFUSED;
+    }
     fv_execute execute = { .engine = o->engine,
                            .workers = o->workers,
                            .memory = o->memory,

@@ -1,7 +1,6 @@
 /* Where a submitted run is. */
 #include "cluster/overview.h"
 #include "base/file.h"
-#include "cluster/frozen_run.h"
 #include "run/claims.h"
 #include <dirent.h>
 #include <stdio.h>
@@ -214,14 +213,33 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
     return status;
 }
 
+fv_status fv__overview_tasks(const char *run_folder, const fv_frozen_run *run, fv_overview *o, fv_error *error) {
+    count_tasks(run, o);
+    FV_TRY(read_record(run_folder, o, error));
+    read_claims(run_folder, &run->bindings, o);
+    return FV_OK;
+}
+
+void fv__overview_state(const fv_overview *o, fv_run_state *state) {
+    state->items = 1;
+    for (int k = 0; k < o->nstages; k++) {
+        state->tasks += o->stages[k].tasks;
+        state->tasks_done += FV_MIN(o->stages[k].done, o->stages[k].tasks);
+    }
+    state->fraction = state->tasks ? (double)state->tasks_done / (double)state->tasks : 0;
+    if (o->collection) {
+        state->items = state->tasks;
+        state->items_done = state->tasks_done;
+        state->tasks = state->tasks_done = o->tasks_done;
+    }
+}
+
 fv_status fv__overview_make(const char *run_folder, fv_overview *o, fv_error *error) {
     fv_frozen_run run;
     *o = (fv_overview){ 0 };
     FV_TRY(read_jobs(run_folder, o, error));
     fv_status status = fv__frozen_run_open(run_folder, &run, error);
-    if (status == FV_OK) count_tasks(&run, o);
-    if (status == FV_OK) status = read_record(run_folder, o, error);
-    if (status == FV_OK) read_claims(run_folder, &run.bindings, o);
+    if (status == FV_OK) status = fv__overview_tasks(run_folder, &run, o, error);
     fv__frozen_run_close(&run);
     FV_TRY(status);
     for (int k = 0; k < o->nstages && o->over; k++) {

@@ -2,6 +2,7 @@
 #ifndef FV_OVERVIEW_H
 #define FV_OVERVIEW_H
 
+#include "cluster/frozen_run.h"
 #include "cluster/jobs.h"
 #include "cluster/slurm.h"
 
@@ -41,6 +42,10 @@ typedef struct fv_overview {
 } fv_overview;
 
 fv_status fv__overview_make(const char *run_folder, fv_overview *overview, fv_error *error);
-void      fv__overview_release(fv_overview *overview);
+/* Only what the record and the claims say, of a run that other systems than Slurm work on. The overview is zeroed before. */
+fv_status fv__overview_tasks(const char *run_folder, const fv_frozen_run *run, fv_overview *overview, fv_error *error);
+/* Adds it up, as the progress of a run. The state is zeroed before. */
+void fv__overview_state(const fv_overview *overview, fv_run_state *state);
+void fv__overview_release(fv_overview *overview);
 
 #endif

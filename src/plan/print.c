@@ -26,6 +26,18 @@ static void target_text(const fv_target *target, char *text, size_t size) {
     }
 }
 
+void fv__stage_title(const fv_stage *stage, fv_bytes *out) {
+    char name[256];
+    int  operators = 0;
+    for (int s = 0; s < stage->nsteps; s++)
+        if (stage->steps[s].kind != FV_STEP_STORED)
+            fv__bytes_printf(out, "%s%s", operators++ ? ", " : "", stage->steps[s].node->op->name);
+    for (int t = 0; t < stage->ntargets; t++) {
+        target_text(&stage->targets[t], name, sizeof name);
+        fv__bytes_printf(out, "%s%s", t ? ", " : operators ? "; " : "", name);
+    }
+}
+
 /* Largest number of voxels that a chunk needs before and behind itself on each axis, over all steps. */
 static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
     int64_t    index, position[FV_MAX_DIMS], task = 0;

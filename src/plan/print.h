@@ -16,6 +16,8 @@ typedef struct fv_plan_facts { /* what the run would use */
     fv_plan_part part;
 } fv_plan_facts;
 
+/* What a stage does, in a few words: its operators and what they are for. */
+void fv__stage_title(const fv_stage *stage, fv_bytes *out);
 void fv__plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out);
 void fv__plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out);
 /* Operators and what flows between them; stored values stand out. Parts of a run come one after another. */
