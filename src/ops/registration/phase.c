@@ -31,15 +31,11 @@ void fv__phase_lay_out(fv_phase *p, fv_scratch *pieces) {
         p->square[c] = fv__scratch_take(pieces, p->padded[c] * (int64_t)sizeof(double));
         p->weight[c] = fv__scratch_take(pieces, p->padded[c] * (int64_t)sizeof(double));
     }
+    for (int k = 0; k < FV_COUNT(p->line); k++) p->line[k] = fv__scratch_take(pieces, (p->size[0] + 64) * (int64_t)sizeof(float));
 }
 
-/* What of both images is compared: voxel start + i of fixed and start + offset + i of moving, i below count. */
-typedef struct {
-    int64_t offset[3], start[3], count[3];
-} overlap;
-
-static overlap overlap_at(const fv_phase *p, const int64_t offset[3]) {
-    overlap o;
+static fv_overlap overlap_at(const fv_phase *p, const int64_t offset[3]) {
+    fv_overlap o;
     for (int c = 0; c < 3; c++) {
         o.offset[c] = offset[c];
         o.start[c] = FV_MAX(-offset[c], 0);
@@ -57,13 +53,20 @@ static void fill_taper(double *taper, int64_t n) {
     }
 }
 
-static const float *row_of(const fv_phase *p, const float *image, const overlap *o, bool moving, int64_t z, int64_t y) {
+static void fill_tapers(const fv_phase *p, const fv_overlap *o) {
+    for (int c = 0; c < 3; c++) {
+        fill_taper(p->taper[c], o->count[c]);
+        if (c >= p->n) p->taper[c][0] = 1;
+    }
+}
+
+static const float *row_of(const fv_phase *p, const float *image, const fv_overlap *o, bool moving, int64_t z, int64_t y) {
     int64_t at[3] = { o->start[0], o->start[1] + y, o->start[2] + z };
     for (int c = 0; c < 3 && moving; c++) at[c] += o->offset[c];
     return image + (at[2] * p->size[1] + at[1]) * p->size[0] + at[0];
 }
 
-static double mean_of(const fv_phase *p, const float *image, const overlap *o, bool moving) {
+static double mean_of(const fv_phase *p, const float *image, const fv_overlap *o, bool moving) {
     double sum = 0;
     for (int64_t z = 0; z < o->count[2]; z++)
         for (int64_t y = 0; y < o->count[1]; y++) {
@@ -74,13 +77,10 @@ static double mean_of(const fv_phase *p, const float *image, const overlap *o, b
 }
 
 /* Moving as real parts and fixed as imaginary ones; nothing around them. */
-static void fill_data(const fv_phase *p, const overlap *o) {
+static void fill_data(const fv_phase *p, const fv_overlap *o) {
     double of_moving = mean_of(p, p->moving, o, true), of_fixed = mean_of(p, p->fixed, o, false);
     memset(p->data, 0, (size_t)(2 * p->padded[0] * p->padded[1] * p->padded[2]) * sizeof *p->data);
-    for (int c = 0; c < 3; c++) {
-        fill_taper(p->taper[c], o->count[c]);
-        if (c >= p->n) p->taper[c][0] = 1;
-    }
+    fill_tapers(p, o);
     for (int64_t z = 0; z < o->count[2]; z++)
         for (int64_t y = 0; y < o->count[1]; y++) {
             const float *moving = row_of(p, p->moving, o, true, z, y), *fixed = row_of(p, p->fixed, o, false, z, y);
@@ -183,9 +183,9 @@ static void refine(const fv_phase *p, const int64_t peak[3], double at[3]) {
 }
 
 static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
-    overlap o = overlap_at(p, offset);
-    int64_t peak[3];
-    double  at[3] = { 0 };
+    fv_overlap o = overlap_at(p, offset);
+    int64_t    peak[3];
+    double     at[3] = { 0 };
     fill_data(p, &o);
     FV_ISA_NAME(fv__spectrum_image)(p->axis, p->n, p->data, false);
     multiply_all(p);
@@ -195,6 +195,18 @@ static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
     for (int c = 0; c < 3; c++)
         shift[c] = (double)(offset[c] + (2 * peak[c] > p->padded[c] ? peak[c] - p->padded[c] : peak[c])) + at[c];
     return true;
+}
+
+/* The images themselves have the last word, from the part that both show. */
+static void settle(fv_phase *p, double shift[3]) {
+    int64_t offset[3] = { 0 };
+    for (int c = 0; c < p->n; c++) {
+        offset[c] = (int64_t)floor(shift[c] + 0.5);
+        if (p->size[c] - (offset[c] < 0 ? -offset[c] : offset[c]) < 8) return;
+    }
+    fv_overlap o = overlap_at(p, offset);
+    fill_tapers(p, &o);
+    fv__shift_refine(p, &o, shift);
 }
 
 bool fv__phase_run(fv_phase *p, double shift[3]) {
@@ -207,5 +219,7 @@ bool fv__phase_run(fv_phase *p, double shift[3]) {
         offset[c] = (int64_t)floor(FV_MAX(FV_MIN(shift[c], most), -most) + 0.5);
         far = far || fabs((double)offset[c]) * 64 > (double)p->size[c];
     }
-    return !far || find_shift(p, offset, shift);
+    if (far && !find_shift(p, offset, shift)) return false;
+    settle(p, shift);
+    return true;
 }
