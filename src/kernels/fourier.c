@@ -31,5 +31,5 @@ void FV_ISA_NAME(fv__fourier_filter)(const fv_fourier *f, float *rows) {
     in_frequency(rows, f->n, WIDTH, f->turn);
     for (int64_t k = 0; k < f->n; k++)
         for (int l = 0; l < STEP; l++) rows[k * STEP + l] *= f->response[k];
-    in_time(rows, f->n, WIDTH, f->turn, 1);
+    in_time(rows, f->n, f->n, WIDTH, f->turn, 1);
 }

@@ -23,8 +23,8 @@ typedef struct fv_spectrum {
     double  *turn;      /* cosine and sine of k / n turns, or k / padded */
     double  *chirp;     /* of a convolution: cosine and minus sine of k * k / 2n turns */
     double  *response;  /* of a convolution: what its spectrum is multiplied with */
-    double  *rows;
-    void    *memory; /* that all of these are in */
+    double  *rows[3];   /* bundles of lines that are worked on */
+    void    *memory;    /* that all of these are in */
 } fv_spectrum;
 
 /* The power of two that is at least this. */
@@ -44,6 +44,21 @@ void FV_ISA_NAME(fv__spectrum_lines)(const fv_spectrum *spectrum, double *data, 
                                      bool inverse);
 /* An image of complex numbers in place, dense, with one spectrum for each of its axes. */
 void FV_ISA_NAME(fv__spectrum_image)(const fv_spectrum *axes, int ndim, double *data, bool inverse);
+
+/* The correlation of two real images, in one walk over their spectra: less than two thirds of a transform there and one back. */
+typedef struct fv_spectrum_correlation {
+    const fv_spectrum *axes; /* two or three */
+    int                ndim;
+    double            *data; /* image a as real parts, b as imaginary ones */
+    /* Weights the product of a's spectrum and b's conjugate in place, at `count` neighbouring frequencies of the last axis from
+     * `at` on: re[i], im[i]. It is asked for frequencies of the last axis up to the middle; the weight is even. */
+    void (*weigh)(const void *context, const int64_t *at, int count, double *re, double *im);
+    const void *context;
+} fv_spectrum_correlation;
+
+/* data becomes the correlation, without the division by the number of voxels: rows of reals, each at the place of its row of
+ * complex numbers, so that voxel x of row r is data[2 * r * width + x]. */
+void FV_ISA_NAME(fv__spectrum_correlate)(const fv_spectrum_correlation *correlation);
 
 /* The spectra of a and b at one frequency, from that of a + ib there (here) and at the opposite frequency (there); a and b real.
  */

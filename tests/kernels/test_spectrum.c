@@ -141,4 +141,67 @@ TEST(two_real_lines_are_split) {
     free(s.memory);
 }
 
+/* Half of the logarithm of the amplitude, and a weight that differs between frequencies. */
+static void weigh(const void *context, const int64_t *at, int count, double *re, double *im) {
+    const int64_t *shape = context;
+    for (int i = 0; i < count; i++) {
+        double size = sqrt(re[i] * re[i] + im[i] * im[i]), by = size > 0 ? 1 / sqrt(size) : 0;
+        for (int d = 0; d < 3 && shape[d]; d++) {
+            int64_t k = at[d] + (shape[d + 1] ? 0 : i);
+            by /= 1 + (double)FV_MIN(k, shape[d] - k);
+        }
+        re[i] *= by;
+        im[i] *= by;
+    }
+}
+
+/* The product of spectra that are computed whole, weighted alike. */
+static void correlate_whole(const fv_spectrum *axes, const int64_t *shape, int ndim, int64_t all, double *data) {
+    static double copy[2 * MOST];
+    FV_ISA_NAME(fv__spectrum_image)(axes, ndim, data, false);
+    memcpy(copy, data, (size_t)(2 * all) * sizeof *copy);
+    for (int64_t i = 0; i < all; i++) {
+        int64_t at[3], left = i, opposite = 0, step = 1;
+        for (int d = ndim - 1; d >= 0; d--) {
+            at[d] = left % shape[d];
+            left /= shape[d];
+            opposite += (shape[d] - at[d]) % shape[d] * step;
+            step *= shape[d];
+        }
+        double a[2], b[2], *to = data + 2 * i;
+        fv__spectrum_split(copy + 2 * i, copy + 2 * opposite, a, b);
+        to[0] = a[0] * b[0] + a[1] * b[1];
+        to[1] = a[1] * b[0] - a[0] * b[1];
+        weigh(shape, at, 1, to, to + 1);
+    }
+    FV_ISA_NAME(fv__spectrum_image)(axes, ndim, data, true);
+}
+
+TEST(a_correlation_is_the_product_of_whole_spectra) {
+    static double in[2 * MOST], whole[2 * MOST];
+    int64_t       shapes[][4] = { { 16, 20 }, { 5, 7 },    { 36, 35 },    { 33, 64 },   { 11, 13 },  { 1, 4 },     { 4, 1 },
+                                  { 2, 2 },   { 8, 8, 8 }, { 12, 10, 9 }, { 7, 11, 6 }, { 3, 1, 2 }, { 2, 17, 38 } };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        int64_t    *shape = shapes[i], all = 1, nx = 1;
+        int         ndim = 0;
+        fv_spectrum axes[3];
+        double      most = 0, largest = 0;
+        for (; shape[ndim]; ndim++) {
+            axes[ndim] = prepared(shape[ndim]);
+            all *= nx = shape[ndim];
+        }
+        fill(in, all);
+        memcpy(whole, in, sizeof in);
+        fv_spectrum_correlation both = { axes, ndim, in, weigh, shape };
+        FV_ISA_NAME(fv__spectrum_correlate)(&both);
+        correlate_whole(axes, shape, ndim, all, whole);
+        for (int64_t k = 0; k < all; k++) {
+            most = fmax(most, fabs(in[2 * (k / nx) * nx + k % nx] - whole[2 * k]));
+            largest = fmax(largest, fabs(whole[2 * k]));
+        }
+        CHECK_MESSAGE(most < 1e-12 * largest, "shape %zu: %g off, of %g", i, most, largest);
+        for (int d = 0; d < ndim; d++) free(axes[d].memory);
+    }
+}
+
 TEST_MAIN

@@ -66,30 +66,46 @@ static const float *row_of(const fv_phase *p, const float *image, const fv_overl
     return image + (at[2] * p->size[1] + at[1]) * p->size[0] + at[0];
 }
 
+/* In so many sums, which a processor makes at once. */
 static double mean_of(const fv_phase *p, const float *image, const fv_overlap *o, bool moving) {
-    double sum = 0;
+    enum { SUMS = 8 };
+    double sum[SUMS] = { 0 };
     for (int64_t z = 0; z < o->count[2]; z++)
         for (int64_t y = 0; y < o->count[1]; y++) {
             const float *row = row_of(p, image, o, moving, z, y);
-            for (int64_t x = 0; x < o->count[0]; x++) sum += (double)row[x];
+            int64_t      x = 0;
+            for (; x + SUMS <= o->count[0]; x += SUMS)
+                for (int l = 0; l < SUMS; l++) sum[l] += (double)row[x + l];
+            for (; x < o->count[0]; x++) sum[0] += (double)row[x];
         }
-    return sum / (double)(o->count[0] * o->count[1] * o->count[2]);
+    for (int step = SUMS / 2; step > 0; step /= 2)
+        for (int l = 0; l < step; l++) sum[l] += sum[l + step];
+    return sum[0] / (double)(o->count[0] * o->count[1] * o->count[2]);
+}
+
+static void fill_row(const fv_phase *p, const fv_overlap *o, const double mean[2], int64_t z, int64_t y) {
+    const float *moving = row_of(p, p->moving, o, true, z, y), *fixed = row_of(p, p->fixed, o, false, z, y);
+    double      *to = p->data + 2 * (z * p->padded[1] + y) * p->padded[0], high = p->taper[2][z] * p->taper[1][y];
+    int64_t      count = o->count[0];
+    for (int64_t x = 0; x < count; x++) {
+        double window = high * p->taper[0][x];
+        to[2 * x] = ((double)moving[x] - mean[0]) * window;
+        to[2 * x + 1] = ((double)fixed[x] - mean[1]) * window;
+    }
+    memset(to + 2 * count, 0, (size_t)(2 * (p->padded[0] - count)) * sizeof *to);
 }
 
 /* Moving as real parts and fixed as imaginary ones; nothing around them. */
 static void fill_data(const fv_phase *p, const fv_overlap *o) {
-    double of_moving = mean_of(p, p->moving, o, true), of_fixed = mean_of(p, p->fixed, o, false);
-    memset(p->data, 0, (size_t)(2 * p->padded[0] * p->padded[1] * p->padded[2]) * sizeof *p->data);
+    const double mean[2] = { mean_of(p, p->moving, o, true), mean_of(p, p->fixed, o, false) };
     fill_tapers(p, o);
-    for (int64_t z = 0; z < o->count[2]; z++)
-        for (int64_t y = 0; y < o->count[1]; y++) {
-            const float *moving = row_of(p, p->moving, o, true, z, y), *fixed = row_of(p, p->fixed, o, false, z, y);
-            double      *to = p->data + 2 * (z * p->padded[1] + y) * p->padded[0], high = p->taper[2][z] * p->taper[1][y];
-            for (int64_t x = 0; x < o->count[0]; x++) {
-                double window = high * p->taper[0][x];
-                to[2 * x] = ((double)moving[x] - of_moving) * window;
-                to[2 * x + 1] = ((double)fixed[x] - of_fixed) * window;
-            }
+    for (int64_t z = 0; z < p->padded[2]; z++)
+        for (int64_t y = 0; y < p->padded[1]; y++) {
+            double *row = p->data + 2 * (z * p->padded[1] + y) * p->padded[0];
+            if (z < o->count[2] && y < o->count[1])
+                fill_row(p, o, mean, z, y);
+            else
+                memset(row, 0, (size_t)(2 * p->padded[0]) * sizeof *row);
         }
 }
 
@@ -103,42 +119,46 @@ static void prepare(fv_phase *p) {
         }
 }
 
-/* The spectrum of both becomes the weighted product, at two opposite frequencies. */
-static void multiply(double *here, double *there, double square, double weight) {
-    double a[2], b[2];
-    fv__spectrum_split(here, there, a, b);
-    double real = a[0] * b[0] + a[1] * b[1], imaginary = a[1] * b[0] - a[0] * b[1];
-    double size = sqrt(real * real + imaginary * imaginary), by = size > 0 ? weight * sqrt(square / size) : 0;
-    here[0] = there[0] = real * by;
-    here[1] = imaginary * by;
-    there[1] = -imaginary * by;
-}
-
-static void multiply_all(const fv_phase *p) {
-    int64_t nx = p->padded[0], ny = p->padded[1], nz = p->padded[2];
-    for (int64_t z = 0; z < nz; z++)
-        for (int64_t y = 0; y < ny; y++) {
-            int64_t row = (z * ny + y) * nx, opposite = ((nz - z) % nz * ny + (ny - y) % ny) * nx;
-            double  square = p->square[2][z] + p->square[1][y], weight = p->weight[2][z] * p->weight[1][y];
-            for (int64_t x = 0; x <= nx / 2; x++) {
-                int64_t other = (nx - x) % nx;
-                if (other == x && opposite < row) continue; /* that pair has been done */
-                multiply(p->data + 2 * (row + x), p->data + 2 * (opposite + other), square + p->square[0][x],
-                         weight * p->weight[0][x]);
-            }
-        }
+/* The product of both spectra, with half of its amplitude's logarithm. */
+static void weigh(const void *context, const int64_t *at, int count, double *restrict re, double *restrict im) {
+    const fv_phase *p = context;
+    int             last = p->n - 1;
+    const double   *along = p->square[0] + at[last], *by_x = p->weight[0] + at[last];
+    double          square = p->square[1][at[last - 1]], weight = p->weight[1][at[last - 1]];
+    if (last > 1) {
+        square += p->square[2][at[0]];
+        weight *= p->weight[2][at[0]];
+    }
+    for (int i = 0; i < count; i++) {
+        double size = sqrt(re[i] * re[i] + im[i] * im[i]), by = weight * by_x[i] * sqrt((square + along[i]) / size);
+        by = size > 0 ? by : 0;
+        re[i] *= by;
+        im[i] *= by;
+    }
 }
 
 /* ---------------------------------------------------------------- the peak */
 
+/* A row of the correlation. */
+static const double *correlation(const fv_phase *p, int64_t z, int64_t y) {
+    return p->data + 2 * (z * p->padded[1] + y) * p->padded[0];
+}
+
 static bool find_peak(const fv_phase *p, int64_t peak[3]) {
-    int64_t best = 0, all = p->padded[0] * p->padded[1] * p->padded[2];
-    for (int64_t i = 1; i < all; i++)
-        if (p->data[2 * i] > p->data[2 * best]) best = i;
-    peak[0] = best % p->padded[0];
-    peak[1] = best / p->padded[0] % p->padded[1];
-    peak[2] = best / p->padded[0] / p->padded[1];
-    return p->data[2 * best] > 0;
+    double best = 0;
+    for (int64_t z = 0; z < p->padded[2]; z++)
+        for (int64_t y = 0; y < p->padded[1]; y++) {
+            const double *row = correlation(p, z, y);
+            double        most = best;
+            for (int64_t x = 0; x < p->padded[0]; x++) most = row[x] > most ? row[x] : most;
+            if (!(most > best)) continue;
+            best = most;
+            for (peak[0] = 0; row[peak[0]] != most; peak[0]++) {
+            }
+            peak[1] = y;
+            peak[2] = z;
+        }
+    return best > 0;
 }
 
 /* Weights of the voxels around a place between them: a sine over its argument, ended softly. */
@@ -161,7 +181,7 @@ static double between(const fv_phase *p, const int64_t peak[3], const double at[
             double  row = 0;
             for (int i = -REACH; i <= REACH; i++) {
                 int64_t x = ((peak[0] + i) % p->padded[0] + p->padded[0]) % p->padded[0];
-                row += weight[0][i + REACH] * p->data[2 * ((z * p->padded[1] + y) * p->padded[0] + x)];
+                row += weight[0][i + REACH] * correlation(p, z, y)[x];
             }
             sum += row * weight[1][j + REACH] * (deep ? weight[2][k + REACH] : 1);
         }
@@ -187,9 +207,8 @@ static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
     int64_t    peak[3];
     double     at[3] = { 0 };
     fill_data(p, &o);
-    FV_ISA_NAME(fv__spectrum_image)(p->axis, p->n, p->data, false);
-    multiply_all(p);
-    FV_ISA_NAME(fv__spectrum_image)(p->axis, p->n, p->data, true);
+    fv_spectrum_correlation both = { p->axis, p->n, p->data, weigh, p };
+    FV_ISA_NAME(fv__spectrum_correlate)(&both);
     if (!find_peak(p, peak)) return false;
     refine(p, peak, at);
     for (int c = 0; c < 3; c++)

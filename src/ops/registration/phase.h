@@ -20,7 +20,7 @@ typedef struct fv_phase {
     int         n;
     int64_t     size[3], padded[3]; /* voxels along x, y, z; of a plane 1 along z */
     float      *moving, *fixed;     /* x fastest */
-    double     *data;               /* complex, of the padded size */
+    double     *data;               /* complex, of the padded size; then rows of the correlation (spectrum.h) */
     fv_spectrum axis[3];            /* slowest first */
     void       *memory[3];
     double     *taper[3], *square[3], *weight[3]; /* along x, y, z: of the window, the frequency's square and its weight */
