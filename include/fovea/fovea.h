@@ -15,5 +15,6 @@
 #include <fovea/sql.h>
 #include <fovea/status.h>
 #include <fovea/table.h>
+#include <fovea/tasks.h>
 
 #endif

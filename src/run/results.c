@@ -82,13 +82,20 @@ static fv_status take_part(fv_result *result, fv_instance *instance, const fv_si
     return FV_OK;
 }
 
-fv_status fv__collect_item(fv_result *result, fv_instance *instance, fv_error *error) {
+fv_status fv__collect_values(fv_result *result, fv_instance *instance, fv_error *error) {
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
-        if (sink->kind == FV_SINK_EXPORT) continue;
-        if (sink->value->type.kind != FV_KIND_IMAGE)
+        if (sink->kind != FV_SINK_EXPORT && sink->value->type.kind != FV_KIND_IMAGE)
             FV_TRY(take_part(result, instance, sink, error));
-        else if (sink->kind == FV_SINK_KEEP)
+    }
+    return FV_OK;
+}
+
+fv_status fv__collect_item(fv_result *result, fv_instance *instance, fv_error *error) {
+    FV_TRY(fv__collect_values(result, instance, error));
+    for (int k = 0; k < instance->graph->nsinks; k++) {
+        const fv_sink *sink = &instance->graph->sinks[k];
+        if (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE)
             FV_TRY(keep_image(result, instance, sink, error));
     }
     return FV_OK;

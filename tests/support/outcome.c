@@ -3,15 +3,19 @@
 #include "support/test.h"
 #include <ctype.h>
 
-static void take_image(const fv_image_type *type, const void *data, test_outcome *out) {
+void test_outcome_image(const fv_image_type *type, const void *data, test_outcome *out) {
     int n = snprintf(out->shape, sizeof out->shape, "%s", fv_dtype_name(type->dtype));
     for (int d = 0; d < type->ndim; d++)
         n += snprintf(out->shape + n, sizeof out->shape - (size_t)n, " %lld", (long long)type->shape[d]);
+    fv__bytes_clear(&out->bytes);
     fv__bytes_append(&out->bytes, data, (size_t)fv_image_type_bytes(type));
 }
 
 /* A text counts as its characters, not as where they lie. */
-static void add_cells(fv_bytes *bytes, const fv_table *table) {
+void test_outcome_table(const fv_table *table, test_outcome *out) {
+    fv_bytes *bytes = &out->bytes;
+    fv__bytes_clear(bytes);
+    out->shape[0] = 0;
     for (int64_t i = 0; i < table->nrows * table->type.ncolumns; i++) {
         const fv_cell *cell = &table->cell[i];
         bool           text = table->type.column[i % table->type.ncolumns].kind == FV_COLUMN_TEXT;
@@ -41,9 +45,9 @@ bool test_outcome_take(fv_pipeline *p, const test_setting *s, test_outcome *out,
     fv__bytes_clear(&out->bytes);
     out->shape[0] = 0;
     if (status == FV_OK && image)
-        take_image(&type, image, out);
+        test_outcome_image(&type, image, out);
     else if (status == FV_OK && table)
-        add_cells(&out->bytes, table);
+        test_outcome_table(table, out);
     else if (status != FV_OK && *fv_pipeline_messages(p))
         fv_fail(error, status, "%s", fv_pipeline_messages(p));
     fv_result_free(result);

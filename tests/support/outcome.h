@@ -24,6 +24,9 @@ typedef struct test_outcome {
 
 /* Runs the pipeline, which is freed. False: it failed, and error says why. */
 bool test_outcome_take(fv_pipeline *pipeline_take, const test_setting *setting, test_outcome *out, fv_error *error);
+/* The same of a value that somebody else has computed. */
+void test_outcome_image(const fv_image_type *type, const void *data, test_outcome *out);
+void test_outcome_table(const fv_table *table, test_outcome *out);
 bool test_outcome_same(const test_outcome *a, const test_outcome *b);
 void test_outcome_release(test_outcome *outcome);
 
