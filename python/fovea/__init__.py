@@ -30,14 +30,7 @@ def __getattr__(name):
     from . import _descriptors, _values
     if name.startswith("__") or name not in _descriptors.python_names():
         raise AttributeError(f"module 'fovea' has no operator or attribute {name!r}")
-    operation = _descriptors.python_names()[name]
-
-    def function(*arguments, **named):
-        return _values.call(operation, arguments, named)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _descriptors.documentation_of(operation)
-    function.__signature__ = _descriptors.signature_of(operation)
-    globals()[name] = function
+    globals()[name] = function = _descriptors.function_of(name, _values.call)
     return function
 
 

@@ -93,3 +93,15 @@ def documentation_of(name):
     if op.get("see"):
         lines.append("See also: " + ", ".join(op["see"]))
     return "\n".join(lines).rstrip()
+
+
+def function_of(python_name, call):
+    """An operator as a Python function: call gets the operator's name and the arguments."""
+    operation = python_names()[python_name]
+
+    def function(*arguments, **named):
+        return call(operation, arguments, named)
+    function.__name__ = function.__qualname__ = python_name
+    function.__doc__ = documentation_of(operation)
+    function.__signature__ = signature_of(operation)
+    return function

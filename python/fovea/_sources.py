@@ -53,8 +53,9 @@ class _Pieces:
 class Source:
     """How parts of an array are read, and what the library has to know of it."""
 
-    def __init__(self, read, chunk, identity):
+    def __init__(self, read, chunk, identity, array=None):
         self.read, self.chunk, self.identity, self.failure = read, chunk, identity, None
+        self.array = array  # of dask
 
     def raise_failure(self):
         """Tells what went wrong in a read, if something did."""
@@ -89,7 +90,7 @@ def source_of(a):
     if hasattr(a, "__dask_graph__") and hasattr(a, "blocks"):
         if any(n != n for sizes in a.chunks for n in sizes):
             raise ValueError("the sizes of this dask array's chunks are not known; a.compute_chunk_sizes() finds them")
-        return Source(_Pieces(a).read, [max(sizes) for sizes in a.chunks], f"dask {a.name}")
+        return Source(_Pieces(a).read, [max(sizes) for sizes in a.chunks], f"dask {a.name}", a)
     if getattr(a, "chunks", None) or type(a).__module__.partition(".")[0] in ("zarr", "h5py"):
         chunk = getattr(a, "chunks", None) or a.shape
         return Source(lambda start, count: a[tuple(slice(s, s + n) for s, n in zip(start, count))], list(chunk), None)

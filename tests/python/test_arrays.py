@@ -8,18 +8,9 @@ import sys
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "support"),
                 str(pathlib.Path(__file__).resolve().parent.parent.parent / "python")]
 import numpy as np  # noqa: E402
-from fovea_test import main, test  # noqa: E402
+from fovea_test import main, raises, test  # noqa: E402
 
 import fovea as fv  # noqa: E402
-
-
-def raises(kind, words, function):
-    try:
-        function()
-    except kind as error:
-        assert all(word in str(error) for word in words.split("|")), f"{words}: {error}"
-        return
-    raise AssertionError(f"nothing was raised where {kind.__name__} was expected")
 
 
 @test

@@ -6,21 +6,10 @@ import sys
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "support"),
                 str(pathlib.Path(__file__).resolve().parent.parent.parent / "python")]
 import numpy as np  # noqa: E402
-from fovea_test import Skip, data, main, run, test  # noqa: E402
+from fovea_test import Skip, data, main, raises, run, test  # noqa: E402
 from scipy import ndimage  # noqa: E402
 
 import fovea as fv  # noqa: E402
-
-
-def raises(kind, words, function):
-    """The message of the exception that a call raises."""
-    try:
-        function()
-    except kind as error:
-        for word in words.split("|"):
-            assert word in str(error), f"no {word!r} in: {error}"
-        return str(error)
-    raise AssertionError(f"nothing was raised where {kind.__name__} was expected")
 
 
 def noise(*shape, dtype=np.float32):

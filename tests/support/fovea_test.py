@@ -62,6 +62,17 @@ def run(*arguments, folder, code=0, environment=None, processor=None):
     return done
 
 
+def raises(kind, words, function):
+    """The message of the exception that a call raises, which must have all these words, with | between them."""
+    try:
+        function()
+    except kind as error:
+        for word in words.split("|"):
+            assert word in str(error), f"no {word!r} in: {error}"
+        return str(error)
+    raise AssertionError(f"nothing was raised where {kind.__name__} was expected")
+
+
 def wait_for(what, condition):
     """Waits until the condition gives something true, and gives that."""
     end = time.monotonic() + PATIENCE
