@@ -13,6 +13,7 @@
 #include "ops/registration/phase.h"
 
 enum { REACH = 5, TAPS = 2 * REACH + 1, LANES = 8, STEPS = 12 };
+enum { PLENTY = 1 << 19 };                       /* voxels: of an image with more of them only every so many rows are compared */
 static const double enough = 1e-5, far_away = 1; /* voxels: of the last step, and from where it began */
 
 /* Sums over all voxels, times the window. */
@@ -111,10 +112,11 @@ static void add_up(const fv_phase *p, const fv_overlap *o, const double at[3], b
     taps                of_fixed, of_moving;
     fill_taps(p, none, &of_fixed);
     fill_taps(p, at, &of_moving);
+    int64_t every = FV_MAX(o->count[0] * o->count[1] * o->count[2] / PLENTY, 1);
     *s = (sums){ 0 };
     for (int64_t i = 0; i < o->count[0]; i++) one[i] = 1;
     for (int64_t z = 0; z < o->count[2]; z++)
-        for (int64_t y = 0; y < o->count[1]; y++) {
+        for (int64_t y = z % every; y < o->count[1]; y += every) {
             int64_t fixed[3] = { o->start[0], o->start[1] + y, o->start[2] + z }, moving[3];
             for (int c = 0; c < 3; c++) moving[c] = fixed[c] + o->offset[c];
             smooth_row(p, p->moving, moving, o->count[0], &of_moving, line, p->line[1], both ? p->line + 6 : NULL);
