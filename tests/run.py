@@ -53,7 +53,8 @@ class Program:
     def __init__(self, group, name, command, environment=None):
         self.group, self.name, self.command = group, name, command
         self.environment = environment or {}
-        self.passed, self.failures, self.skips, self.seconds = 0, [], [], 0.0
+        self.passed, self.failures, self.skips = 0, [], []
+        self.seconds, self.used = 0.0, 0.0  # by the clock; of processors, as last looked at
 
     @property
     def title(self):
@@ -89,6 +90,7 @@ class Program:
     def overdue(self, session, seconds):
         """Why the program has to be ended after so many seconds by the clock; None: it may go on."""
         most, used = SECONDS[self.group], processor_seconds(session)
+        self.used = max(self.used, used)
         if used > most:
             return f"used more than {most} s of processors and was killed"
         if seconds > HANGS * most:
@@ -169,8 +171,9 @@ def run_all(programs):
     for program in programs:
         for test, why in program.skips:
             print(f"skipped {program.title} {test}: {why}")
-    slowest = sorted(programs, key=lambda program: -program.seconds)[:10]
-    print("slowest: " + ", ".join(f"{program.title} {program.seconds:.1f} s" for program in slowest))
+    slowest = sorted(programs, key=lambda program: -program.seconds)[:20]
+    print("slowest, by the clock and of processors: " +
+          ", ".join(f"{program.title} {program.seconds:.0f} s {program.used:.0f} s" for program in slowest))
     passed, failed, skipped = (sum(counts) for counts in zip(*((p.passed, len(p.failures), len(p.skips)) for p in programs)))
     print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
     return failed == 0
