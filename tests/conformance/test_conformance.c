@@ -17,8 +17,8 @@
         fputc('\n', stderr);                                                                                                     \
     } while (0)
 
-/* A sanitizer takes ten times as long and looks at memory, not at results: every operator once on threads, a sample elsewhere. The
- * plain program goes through all. */
+/* A sanitizer takes ten times as long and looks at memory, not at results: every operator once on threads, a sample elsewhere.
+ * The plain program goes through all. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { ROUNDS = 1, ONE_OF = 4 };
 #else
