@@ -113,3 +113,18 @@ void fv__place_forget_world(fv_image_type *type) {
     type->affine_code = 0;
     memset(type->affine, 0, sizeof type->affine);
 }
+
+double fv__place_finest(const fv_image_type *type) {
+    int    axis[FV_MAX_DIMS], n = fv_image_type_spatial(type, axis);
+    double least = INFINITY;
+    for (int k = 0; k < n; k++) least = FV_MIN(least, fabs(type->spacing[axis[k]]));
+    return least;
+}
+
+void fv__place_factors(const fv_image_type *type, double spacing, int64_t *factor) {
+    int axis[FV_MAX_DIMS], n = fv_image_type_spatial(type, axis);
+    for (int k = 0; k < n; k++) {
+        double wanted = floor(spacing / fabs(type->spacing[axis[k]]) + 0.5), most = (double)(type->shape[axis[k]] / 8);
+        factor[k] = (int64_t)FV_MAX(FV_MIN(wanted, most), 1);
+    }
+}

@@ -21,6 +21,10 @@ void fv__place_take(fv_image_type *type, const fv_image_type *from);
 void fv__place_take_behind(fv_image_type *type, const fv_image_type *from);
 /* "spacing y 0.5 mm, x 0.5 mm, origin y 0, x 3" */
 void fv__place_say(const fv_image_type *type, fv_bytes *out);
+/* The least distance between neighbouring voxels. */
+double fv__place_finest(const fv_image_type *type);
+/* Voxels that are made one along each spatial axis, so that they become about as long as asked for; of an axis 8 are left. */
+void fv__place_factors(const fv_image_type *type, double spacing, int64_t *factor);
 /* No matrix any more. */
 void fv__place_forget_world(fv_image_type *type);
 

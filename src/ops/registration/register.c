@@ -2,6 +2,7 @@
 #include "op/axes.h"
 #include "op/kernels.h"
 #include "op/physical.h"
+#include "op/place.h"
 #include "op/random.h"
 #include "ops/registration/fitting.h"
 #include "ops/registration/phase.h"
@@ -123,22 +124,6 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 /* ---------------------------------------------------------------- resolutions */
 
-static double finest_spacing(const fv_image_type *type) {
-    int    axis[FV_MAX_DIMS], n = fv_image_type_spatial(type, axis);
-    double least = INFINITY;
-    for (int k = 0; k < n; k++) least = FV_MIN(least, fabs(type->spacing[axis[k]]));
-    return least;
-}
-
-/* Voxels that are made one along each spatial axis, so that they become about as long as asked for; 8 are left. */
-static void factors(const fv_image_type *type, double spacing, int64_t *factor) {
-    int axis[FV_MAX_DIMS], n = fv_image_type_spatial(type, axis);
-    for (int k = 0; k < n; k++) {
-        double wanted = floor(spacing / fabs(type->spacing[axis[k]]) + 0.5), most = (double)(type->shape[axis[k]] / 8);
-        factor[k] = (int64_t)FV_MAX(FV_MIN(wanted, most), 1);
-    }
-}
-
 /* Resolutions, coarsest first: powers of two until an axis would be short. */
 static int resolutions(const registering *p, const fv_image_type *fixed, double shrink[FV_MAX_NUMBERS]) {
     int     axis[FV_MAX_DIMS], n = fv_image_type_spatial(fixed, axis), count = 0;
@@ -150,13 +135,13 @@ static int resolutions(const registering *p, const fv_image_type *fixed, double 
     }
     for (;; finest *= 2) {
         double voxels = 1;
-        factors(fixed, finest * finest_spacing(fixed), factor);
+        fv__place_factors(fixed, finest * fv__place_finest(fixed), factor);
         for (int k = 0; k < n; k++) voxels *= (double)(fixed->shape[axis[k]] / factor[k]);
         if (voxels <= ENOUGH || finest >= 1024) break;
     }
     for (coarsest = finest; coarsest < finest * (1 << (LEVELS - 1)); coarsest *= 2) {
         bool small = false;
-        factors(fixed, 2 * coarsest * finest_spacing(fixed), factor);
+        fv__place_factors(fixed, 2 * coarsest * fv__place_finest(fixed), factor);
         for (int k = 0; k < n; k++) small = small || (factor[k] > 1 && fixed->shape[axis[k]] / factor[k] < LEAST);
         if (small) break;
     }
@@ -168,7 +153,7 @@ static void say_image(const char *name, const fv_image_type *type, double spacin
     int     axis[FV_MAX_DIMS], n = fv_image_type_spatial(type, axis);
     int64_t factor[FV_MAX_DIMS];
     bool    whole = true;
-    factors(type, spacing, factor);
+    fv__place_factors(type, spacing, factor);
     for (int k = 0; k < n; k++) whole = whole && factor[k] == 1;
     fv__bytes_printf(text, "%s%s%s", smoothing > 0 ? "gaussian(" : "", whole ? "" : "bin(", name);
     for (int k = 0; k < n && !whole; k++) fv__bytes_printf(text, "%s%lld", k ? ", " : ", [", (long long)factor[k]);
@@ -178,7 +163,7 @@ static void say_image(const char *name, const fv_image_type *type, double spacin
 static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const registering   *p = i->params;
     const fv_image_type *moving = &i->in[MOVING]->image, *fixed = &i->in[FIXED]->image;
-    double               shrink[FV_MAX_NUMBERS], finest = finest_spacing(fixed);
+    double               shrink[FV_MAX_NUMBERS], finest = fv__place_finest(fixed);
     if (p->level) return FV_OK;
     FV_TRY(check(p, i->in, error));
     if (by_phase(p, i->in)) return FV_OK;
