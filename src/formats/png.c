@@ -285,7 +285,8 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
                        fv_dtype_is_integer(type->dtype) /* labels, mostly: their numbers are to stay */
                            ? "convert(image, \"uint16\") keeps whole numbers up to 65535, colorize(labels) makes a picture of "
                              "labels, and TIFF holds every type"
-                           : "convert(rescale(image, 0, 255), \"uint8\") can be written");
+                           : "convert(round(image), \"uint8\") keeps values from 0 to 255, and convert(rescale(image, 0, 255), "
+                             "\"uint8\") stretches what there is to them");
     if (type->ndim != 2 && !(colour && type->shape[2] >= 1 && type->shape[2] <= 4)) {
         fv_bytes axes = { 0 };
         for (int d = 0; d < type->ndim; d++)

@@ -265,7 +265,7 @@ def mistakes_are_named_before_anything_runs():
     refused("resize(a)", "either shape or factor", a=PLANE)
     refused("resize(a, [5, 5, 5])", "shape has 3 numbers", a=PLANE)
     refused("resize(a, factor = 0.001)", "factor gives 0 voxels along y", a=PLANE)
-    refused("resample(a)", "either reference or spacing", a=PLANE)
+    refused("resample(a)", "either onto or spacing", a=PLANE)
     refused("resample(a, spacing = [1, 2, 3])", "spacing has 3 numbers", a=PLANE)
     refused("resample(a, b)", "same spatial axes", a=PLANE, b=VOLUME)
     refused("pad(a, -1)", "before", a=PLANE)
