@@ -116,10 +116,15 @@ FV_INLINE void R(put)(REAL *row, int64_t stride, int64_t column, int64_t first, 
         FV_PASTE(VECTOR, _store)(row + (column - first), v);
         return;
     }
-    REAL part[LANES];
+    REAL    part[LANES];
+    int64_t from = FV_MAX(first - column, 0), count = FV_MIN(last - column, LANES) - from;
+    if (count <= 0) return;
     FV_PASTE(VECTOR, _store)(part, v);
-    for (int l = 0; l < LANES; l++)
-        if (column + l >= first && column + l < last) row[(column + l - first) * stride] = part[l];
+    row += (column + from - first) * stride;
+    if (stride == 1)
+        memcpy(row, part + from, (size_t)count * sizeof *row);
+    else
+        for (int64_t l = 0; l < count; l++) row[l * stride] = part[from + l];
 }
 
 /* The strip summed along x. Rows first_row ... last_row - 1 of it are wanted, and columns first ... last - 1 of the tile;
@@ -200,6 +205,8 @@ static void R(place_tile)(const job *j, R(tile) * t, int64_t start) {
     t->last = t->wraps ? t->count : FV_MIN(x->in_end - t->origin, t->count);
     t->in_place = j->in_place && !t->wraps && t->last - t->first >= LANES;
     for (int64_t p = 0; p < t->count; p++) j->map[p] = fv__border_index(j->s->box.border, t->origin + p, x->n);
+    /* The last block looks behind them, in vain; what lies there from before may be numbers that are slow to compute with. */
+    memset((REAL *)j->strip + t->count * BLOCK, 0, (size_t)FV_MAX(j->span + 2 * BLOCK - t->count, 0) * BLOCK * sizeof(REAL));
 }
 
 /* A row of the input from position t->first on: where it is, or copied to `copy`. */
