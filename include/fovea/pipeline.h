@@ -111,6 +111,14 @@ typedef struct fv_run_options {
  * failed and all others are done. Other errors: see the message. *result is set in any case; free it. */
 FV_API fv_status fv_pipeline_run(fv_pipeline *pipeline, const fv_run_options *options, fv_result **result, fv_error *error);
 
+/* For a pipeline that is run again and again on other pixels, when a call should cost little more than its work: it is planned
+ * the first time only, and what is brief runs in the calling thread. It reads and writes no file, and gives nothing but images.
+ * arrays: pixels of all arrays, in the order in which they became variables; images: memory of yours for what is kept, in the
+ * order of fv_pipeline_keep, dense and of the types that fv_pipeline_type tells; it must not overlap the arrays. cancel: as in
+ * the options of a run, or NULL. FV_ERROR_CANCELLED: stopped; the images are not complete. */
+FV_API fv_status fv_pipeline_apply(fv_pipeline *pipeline, const void *const *arrays, void *const *images, volatile int *cancel,
+                                   fv_error *error);
+
 /* What a run would do, as text or JSON, without reading a pixel. The caller frees. */
 FV_API fv_status fv_pipeline_plan(fv_pipeline *pipeline, const fv_run_options *options, fv_form form, char **text,
                                   fv_error *error);

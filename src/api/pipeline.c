@@ -21,8 +21,19 @@ fv_pipeline *fv_pipeline_new(void) {
     return p;
 }
 
+/* Something about the pipeline changes: what is ready would do what it was before. */
+static void forget_prepared(fv_pipeline *p) {
+    if (!p->looked_at) return;
+    fv_session *before = fv__session_enter(p->session);
+    fv__prepared_free(p->prepared);
+    p->prepared = NULL;
+    p->looked_at = false;
+    fv__session_enter(before);
+}
+
 void fv_pipeline_free(fv_pipeline *p) {
     if (!p) return;
+    forget_prepared(p);
     fv__program_free(p->program);
     fv__bindings_release(&p->bindings);
     for (int i = 0; i < p->nsets; i++) free(p->sets[i]);
@@ -54,8 +65,9 @@ const char *fv_pipeline_messages(const fv_pipeline *p) { return p->messages.data
 
 fv_status fv_pipeline_add(fv_pipeline *p, const char *name, const char *text, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
-    fv_session    *before = fv__session_enter(p->session);
-    fv_status      status = fv__bytes_need(&p->text, strlen(text) + 2, error);
+    forget_prepared(p);
+    fv_session *before = fv__session_enter(p->session);
+    fv_status   status = fv__bytes_need(&p->text, strlen(text) + 2, error);
     if (!p->name) p->name = fv__strdup(name);
     if (status == FV_OK) {
         if (p->text.size && p->text.data[p->text.size - 1] != '\n') fv__bytes_append(&p->text, "\n", 1);
@@ -86,6 +98,7 @@ fv_status fv_pipeline_add_file(fv_pipeline *p, const char *path, fv_error *error
 fv_status fv_pipeline_set(fv_pipeline *p, const char *assignment, fv_error *error) {
     fv_bindings probe = { 0 };
     fv_status   status = FV_OK;
+    forget_prepared(p);
     p->sets = fv__realloc(p->sets, (size_t)(p->nsets + 1) * sizeof *p->sets);
     p->sets[p->nsets++] = fv__strdup(assignment);
     for (int i = 0; i < p->nsets && status == FV_OK; i++) status = fv__bindings_set(&probe, p->sets[i], error);
@@ -105,6 +118,7 @@ fv_status fv_pipeline_array(fv_pipeline *p, const char *name, const fv_image_typ
     if (!is_name(name)) return fv_fail(error, FV_ERROR_USAGE, "\"%s\" cannot be a variable: letters, digits and _ only", name);
     if (type->ndim < 1 || type->ndim > FV_MAX_DIMS || fv_image_type_bytes(type) <= 0)
         return fv_fail(error, FV_ERROR_USAGE, "array %s: 1 to %d axes of at least one voxel are needed", name, FV_MAX_DIMS);
+    forget_prepared(p);
     fv_bindings *b = &p->bindings;
     for (int a = 0; a < b->narrays; a++)
         if (!strcmp(b->arrays[a].name, name)) {
@@ -145,6 +159,7 @@ fv_status fv_pipeline_source(fv_pipeline *p, const char *name, const fv_image_ty
 fv_status fv_pipeline_keep(fv_pipeline *p, const char *name, fv_error *error) {
     if (!is_name(name)) return fv_fail(error, FV_ERROR_USAGE, "\"%s\" cannot be a variable: letters, digits and _ only", name);
     fv_bindings *b = &p->bindings;
+    forget_prepared(p);
     b->keeps = fv__realloc(b->keeps, (size_t)(b->nkeeps + 1) * sizeof *b->keeps);
     b->keeps[b->nkeeps++] = fv__arena_strdup(&b->arena, name);
     return FV_OK;
@@ -155,6 +170,7 @@ fv_status fv_pipeline_chunk(fv_pipeline *p, const int64_t *chunk, int ndim, fv_e
         return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; at most %d are possible", ndim, FV_MAX_DIMS);
     for (int d = 0; d < ndim; d++)
         if (chunk[d] < 1) return fv_fail(error, FV_ERROR_USAGE, "chunk = %lld: must be at least 1", (long long)chunk[d]);
+    forget_prepared(p);
     p->plan_options.chunk_ndim = ndim;
     for (int d = 0; d < ndim; d++) p->plan_options.chunk[d] = chunk[d];
     return FV_OK;
@@ -274,6 +290,48 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *given, fv_result
     fv__bindings_release(&bindings);
     fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);
+}
+
+/* ---------------------------------------------------------------- running again and again */
+
+/* Finds out whether the pipeline can be kept ready. */
+static fv_status prepare(fv_pipeline *p, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_bindings bindings;
+    fv_status   status = resolve_part(p, &defaults, &bindings, diagnostics, error);
+    if (status == FV_OK) status = fv__prepared_new(p->program, &bindings, &p->plan_options, &p->prepared, diagnostics, error);
+    if (!p->prepared) fv__bindings_release(&bindings);
+    p->looked_at = status == FV_OK;
+    return status;
+}
+
+/* By the way of all runs. */
+static fv_status run_into(fv_pipeline *p, void *const *images, volatile int *cancel, fv_diagnostics *diagnostics,
+                          fv_error *error) {
+    fv_run_options options = { .transient = true, .cancel = cancel };
+    fv_bindings    bindings;
+    fv_result     *result = NULL;
+    fv_status      status = resolve_part(p, &options, &bindings, diagnostics, error);
+    bindings.rooms = images;
+    if (status == FV_OK) status = fv__run_all(p->program, &bindings, &p->plan_options, &options, &result, diagnostics, error);
+    if (status != FV_OK && result && result->nfailures && error) *error = result->failures[0].error;
+    fv_result_free(result);
+    fv__bindings_release(&bindings);
+    return status;
+}
+
+fv_status fv_pipeline_apply(fv_pipeline *p, const void *const *arrays, void *const *images, volatile int *cancel,
+                            fv_error *error) {
+    fv_diagnostics diagnostics = { 0 };
+    fv_status      status = FV_OK;
+    fv_session    *before = fv__session_enter(p->session);
+    for (int a = 0; a < p->bindings.narrays; a++)
+        if (!p->bindings.arrays[a].read) p->bindings.arrays[a].data = arrays[a];
+    if (!p->looked_at) status = prepare(p, &diagnostics, error);
+    if (status == FV_OK)
+        status = p->prepared ? fv__prepared_run(p->prepared, arrays, images, cancel, error)
+                             : run_into(p, images, cancel, &diagnostics, error);
+    fv__session_enter(before);
+    return diagnostics.count || p->messages.size > 1 ? fv__pipeline_report(p, &diagnostics, status) : status;
 }
 
 /* ---------------------------------------------------------------- shared runs */

@@ -3,7 +3,7 @@
 #define FV_PIPELINE_PARTS_H
 
 #include "base/session.h"
-#include "run/run.h"
+#include "run/prepared.h"
 #include <fovea/pipeline.h>
 
 struct fv_pipeline {
@@ -15,7 +15,9 @@ struct fv_pipeline {
     int             nsets;
     fv_plan_options plan_options;
     fv_bytes        messages;
-    fv_session     *session; /* every call about the pipeline runs in it */
+    fv_session     *session;   /* every call about the pipeline runs in it */
+    fv_prepared    *prepared;  /* for fv_pipeline_apply; NULL: not yet, or it is no such run */
+    bool            looked_at; /* whether it is one is known */
 };
 
 /* A copy of what was given, with items listed and parameters filled in; to be released in any case. store: the run's folder,

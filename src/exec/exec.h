@@ -48,9 +48,15 @@ void      fv__instance_close(fv_instance *instance);
 /* The output that a target of kind FV_TARGET_SINK goes to. */
 fv_output *fv__instance_output(const fv_instance *instance, const fv_target *target);
 /* ---- direct.c: images that are wanted back, of a run in one process that keeps nothing ---- */
-/* Makes room for those that no stage reads again; they are in the store as mere facts then. Before the first task. */
+/* Whether an image is of this kind: it is wanted back, and no stage reads it again. */
+bool fv__direct_takes(const fv_instance *instance, const fv_sink *sink);
+/* Memory of the caller's for it, whether it is of this kind or not; NULL: there is none. */
+void *fv__direct_room(const fv_instance *instance, const fv_sink *sink);
+/* Makes room for those; they are in the store as mere facts then. Before the first task. */
 fv_status fv__direct_begin(fv_instance *instance, fv_error *error);
-/* Puts a chunk where it belongs; false: it belongs into the store. */
+/* Where a region belongs; false: it belongs into the store. */
+bool fv__direct_block(const fv_instance *instance, const fv_node *node, const fv_region *region, fv_block *block);
+/* Puts a chunk there, if it was not made there; false as above. */
 bool fv__direct_put(const fv_instance *instance, const fv_node *node, const fv_region *chunk, const fv_block *block);
 /* The whole image, which the caller frees; NULL: it is in the store. */
 void *fv__direct_take(fv_instance *instance, const fv_node *node);

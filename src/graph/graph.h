@@ -153,6 +153,7 @@ typedef struct fv_bindings {
     int             narrays;
     char          **keeps; /* variables whose value is wanted back */
     int             nkeeps;
+    void *const    *rooms; /* by keep: memory of the caller's for an image; NULL: whoever wants one back gets memory of its own */
     fv_crop         part;
     char           *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;

@@ -26,18 +26,25 @@ static pthread_mutex_t mutex =
 
 /* ---------------------------------------------------------------- items */
 
+fv_status fv__fetch_image(fv_instance *instance, const fv_node *node, void *data, fv_error *error) {
+    fv_region whole = fv__region_whole(&node->type.image);
+    fv_block  block;
+    fv__block_init(&block, node->type.image.dtype, &whole, data);
+    return fv__instance_fetch(instance, node, &block, error);
+}
+
 static fv_status fetch_image(fv_instance *instance, const fv_sink *sink, fv_kept *kept, fv_error *error) {
     kept->data = fv__image_memory(&kept->type);
     if (!kept->data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
-    fv_region whole = fv__region_whole(&kept->type);
-    fv_block  block;
-    fv__block_init(&block, kept->type.dtype, &whole, kept->data);
-    fv_status status = fv__instance_fetch(instance, sink->value, &block, error);
+    fv_status status = fv__fetch_image(instance, sink->value, kept->data, error);
     if (status != FV_OK) free(kept->data);
     return status;
 }
 
 static fv_status keep_image(fv_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
+    void *room = fv__direct_room(instance, sink);
+    bool  there = instance->direct && fv__direct_takes(instance, sink);
+    if (room) return there ? FV_OK : fv__fetch_image(instance, sink->value, room, error);
     fv_kept kept = { .name = sink->name, .combination = sink->combination, .type = sink->value->type.image };
     kept.item = fv__bindings_unit(instance->context->bindings, instance->item).item;
     kept.data = fv__direct_take(instance, sink->value);

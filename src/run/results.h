@@ -9,6 +9,8 @@
 fv_status fv__collect_item(fv_result *result, fv_instance *instance, fv_error *error);
 /* Tables and scalars alone. */
 fv_status fv__collect_values(fv_result *result, fv_instance *instance, fv_error *error);
+/* A stored image as a whole, to data. */
+fv_status fv__fetch_image(fv_instance *instance, const fv_node *node, void *data, fv_error *error);
 void      fv__collect_failure(fv_result *result, const char *item, const fv_error *error);
 void      fv__collect_output(fv_result *result, const char *path, bool made);
 /* After the last item: writes table files, makes printed tables. */

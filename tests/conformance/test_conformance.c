@@ -70,6 +70,56 @@ TEST(a_sample_of_operators_gives_the_same_bits_on_a_careless_engine) {
     conform("toy", 1, 4 * ONE_OF);
 }
 
+enum { ARRAYS = 10 }; /* of test_case_pipeline */
+
+/* Applies the pipeline to its voxels, to nothing but zeros, which may fail, and to its voxels again; chunk: of the lattice, 0: as
+ * the plan likes. */
+static bool apply(const char *expression, int64_t chunk, test_outcome *out, bool *is_image, fv_error *error) {
+    fv_pipeline  *p = test_case_pipeline(expression, false, error);
+    fv_value_type type;
+    const void   *own[ARRAYS] = { NULL }, *others[ARRAYS] = { NULL };
+    bool          good = error->code == FV_OK && fv_pipeline_keep(p, "result", error) == FV_OK &&
+                (!chunk || fv_pipeline_chunk(p, &chunk, 1, error) == FV_OK) &&
+                fv_pipeline_type(p, "result", &type, error) == FV_OK;
+    *is_image = good && type.kind == FV_VALUE_IMAGE;
+    for (int i = 0; i < ARRAYS; i++) {
+        fv_block array = test_case_array(i);
+        own[i] = array.data;
+        others[i] = fv__calloc((size_t)fv__region_voxels(&array.region) * fv_dtype_size(array.dtype));
+    }
+    for (int round = 0; round < 3 && good && *is_image; round++) {
+        size_t size = (size_t)fv_image_type_bytes(&type.image);
+        fv__bytes_clear(&out->bytes);
+        memset(fv__bytes_append(&out->bytes, NULL, size), 0xa5, size);
+        good = fv_pipeline_apply(p, round == 1 ? others : own, (void *[]){ out->bytes.data }, NULL, error) == FV_OK || round == 1;
+    }
+    for (int i = 0; i < ARRAYS; i++) free((void *)(uintptr_t)others[i]);
+    fv_pipeline_free(p);
+    return good;
+}
+
+TEST(every_operator_gives_the_same_bits_when_a_pipeline_is_applied_again) {
+    int    ncases, images = 0;
+    char **cases = test_lines(TEST_CASES, &ncases);
+    for (int c = 0; c < ncases; c++) {
+        test_outcome whole = { 0 }, again = { 0 };
+        fv_error     error = { 0 };
+        bool         is_image = false;
+        test_setting plain = { .engine = "threads", .workers = 1, .poison = -1 };
+        if (!test_outcome_take(test_case_pipeline(cases[c], true, &error), &plain, &whole, &error) ||
+            !apply(cases[c], c % 2 ? 7 + c % 11 : 0, &again, &is_image, &error))
+            FAIL("%s: %s", cases[c], error.message);
+        else if (is_image &&
+                 (again.bytes.size != whole.bytes.size || memcmp(again.bytes.data, whole.bytes.data, whole.bytes.size)))
+            FAIL("%s: differs when it is applied", cases[c]);
+        images += is_image;
+        test_outcome_release(&whole);
+        test_outcome_release(&again);
+    }
+    CHECK(images > 100);
+    test_lines_free(cases, ncases);
+}
+
 /* A word that stands alone and is followed by a bracket, or the sign of the operator. */
 static bool appears(const fv_op *op, char **cases, int count) {
     char call[64], sign[8] = "";
