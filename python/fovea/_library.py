@@ -115,6 +115,7 @@ for _name, _result, *_arguments in (
         ("fv_pipeline_type", c.c_int, _P, _T, c.POINTER(ValueType), _E),
         ("fv_pipeline_messages", _T, _P),
         ("fv_pipeline_run", c.c_int, _P, c.POINTER(RunOptions), c.POINTER(_P), _E),
+        ("fv_pipeline_apply", c.c_int, _P, _P, _P, _P, _E),
         ("fv_pipeline_plan", c.c_int, _P, c.POINTER(RunOptions), c.c_int, c.POINTER(_P), _E),
         ("fv_pipeline_graph", c.c_int, _P, c.c_bool, c.POINTER(_P), _E),
         ("fv_pipeline_estimate", c.c_int, _P, c.POINTER(EstimateOptions), _P, _E),

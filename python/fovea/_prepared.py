@@ -5,14 +5,17 @@ import mmap
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 
 from . import _library as l
+from . import _remember
 from ._errors import raise_status
 from ._tables import Table
 
-MOST_KEPT = 32  # pipelines
+MOST_KEPT = 32  # pipelines of lazy values
+MOMENT = 0.01  # seconds that nobody minds who wants to stop a program
 LARGEST_KEPT = 1 << 20  # bytes of a pipeline's arrays: beyond that nobody notices what making it costs, and its buffers are large
 
 
@@ -20,11 +23,12 @@ LARGEST_KEPT = 1 << 20  # bytes of a pipeline's arrays: beyond that nobody notic
 
 class Pipeline:
     """A pipeline of the library, freed with this object or at the end of a with block."""
-    __slots__ = ("pointer", "error", "held", "types", "forms", "sources")
+    __slots__ = ("pointer", "error", "held", "types", "forms", "sources", "room", "brief")
 
     def __init__(self):
         self.pointer, self.error, self.held = l.lib.fv_pipeline_new(), l.ErrorStruct(), []
         self.types, self.forms, self.sources = [], {}, []
+        self.room, self.brief = None, False  # for the addresses of arrays and images; it took less than a moment the last time
 
     def __enter__(self):
         return self
@@ -63,6 +67,24 @@ class Pipeline:
         self.check(l.lib.fv_pipeline_source(self.pointer, name, value._type.image, (c.c_int64 * value.ndim)(*source.chunk),
                                             identity, read, None, self.error))
 
+    def apply(self, arrays, images):
+        """Computes images, in C order, from arrays of the pipeline's types."""
+        given, wanted = self.room
+        for k, array in enumerate(arrays):
+            given[k] = array.__array_interface__["data"][0]
+        for k, image in enumerate(images):
+            wanted[k] = image.__array_interface__["data"][0]
+        if self.brief:
+            status = l.lib.fv_pipeline_apply(self.pointer, given, wanted, None, self.error)
+        else:
+            began = time.perf_counter()
+            status = l.CANCELLED
+            while status == l.CANCELLED:  # by a signal that does not end the program: Python's handler has run by now
+                status = _stoppable(lambda cancel: l.lib.fv_pipeline_apply(self.pointer, given, wanted, cancel, self.error))
+            self.brief = time.perf_counter() - began < MOMENT
+        if status:
+            self.check(status)
+
     def keep(self, name):
         """Asks for the value of a variable."""
         self.check(l.lib.fv_pipeline_keep(self.pointer, name.encode(), self.error))
@@ -93,17 +115,17 @@ class _Interrupt:
 _interrupt = None
 
 
-def _run_stoppable(pipeline, options, pointer):
+def _stoppable(work):
+    """What a function gives that is called with the address of a flag, other than 0 once a signal has come, or None."""
     global _interrupt
     if threading.get_ident() != threading.main_thread().ident:
-        return l.lib.fv_pipeline_run(pipeline.pointer, options, pointer, pipeline.error)
+        return work(None)
     if _interrupt is None:
         _interrupt = _Interrupt()
     _interrupt.clear()
     before = signal.set_wakeup_fd(_interrupt.fd, warn_on_full_buffer=False)
-    options.cancel = _interrupt.address
     try:
-        return l.lib.fv_pipeline_run(pipeline.pointer, options, pointer, pipeline.error)
+        return work(_interrupt.address)
     finally:
         signal.set_wakeup_fd(before, warn_on_full_buffer=False)
 
@@ -123,7 +145,11 @@ def run(pipeline, options):
     """Runs a pipeline: its result, or the exception that tells what failed."""
     while True:
         pointer = c.c_void_p()
-        status = _run_stoppable(pipeline, options, pointer)
+
+        def once(cancel):
+            options.cancel = cancel
+            return l.lib.fv_pipeline_run(pipeline.pointer, options, pointer, pipeline.error)
+        status = _stoppable(once)
         result = Result(pointer.value)
         if status != l.CANCELLED:
             break  # a signal that does not end the program: Python's handler has run by now, and the work goes on
@@ -227,15 +253,82 @@ def _type_of(array, axes):
     return image_type
 
 
+# ---------------------------------------------------------------- texts that are computed again and again
+
+class Ready:
+    """A text for arrays of certain types, and pipelines of it that nobody uses at the moment."""
+    __slots__ = ("text", "types", "outputs", "forms", "idle", "nbytes", "kept")
+
+    def __init__(self, text, types, outputs, nbytes):
+        self.text, self.types, self.outputs, self.nbytes = text, types, outputs, nbytes
+        self.idle, self.forms = [], None  # forms: shape and type of each output; (): some are no images
+        self.kept = nbytes <= LARGEST_KEPT  # pipelines are, until others took its place
+
+    def _make(self):
+        pipeline = make(self.text, self.types, [name.decode() for name in self.outputs])
+        if self.forms is None:
+            known = [l.ValueType() for _ in self.outputs]
+            for name, t in zip(self.outputs, known):
+                pipeline.check(l.lib.fv_pipeline_type(pipeline.pointer, name, t, pipeline.error))
+            self.forms = tuple((tuple(t.image.shape[:t.image.ndim]), np.dtype(l.DTYPES[t.dtype])) for t in known) \
+                if all(t.kind == l.IMAGE for t in known) else ()
+        pipeline.room = (c.c_void_p * len(self.types))(), (c.c_void_p * max(len(self.outputs), 1))()
+        return pipeline
+
+    def run(self, arrays):
+        """What the outputs are for these arrays: a list of arrays, numbers and tables."""
+        try:
+            pipeline = self.idle.pop()
+        except IndexError:
+            pipeline = self._make()
+        if self.forms:
+            found = [np.empty(shape, dtype) for shape, dtype in self.forms]
+            pipeline.apply(arrays, found)
+        else:
+            for (name, image_type), array in zip(self.types, arrays):
+                pipeline.bind(name, image_type, array)
+            result = run(pipeline, l.RunOptions(transient=True))
+            found = [value_of(pipeline, result, name) for name in self.outputs]
+        if self.kept and len(self.idle) < MOST_IDLE:
+            self.idle.append(pipeline)
+        return found
+
+
+MOST_IDLE = 8  # pipelines of one text: as many threads compute it at once without making one
+_ready = {}  # by what they compute, those used last at the end
+
+
+def ready(text, arrays, outputs, axes=None):
+    """What is ready to compute a text for arrays like these, which lie in C order."""
+    key = (text, *outputs, axes, *[(name, a.shape, a.dtype) for name, a in arrays.items()])
+    with _lock:
+        found = _ready.pop(key, None)
+        if found is not None:
+            _ready[key] = found
+            return found
+    types = [(name.encode(), _type_of(a, axes)) for name, a in arrays.items()]
+    found = Ready(text, types, [name.encode() for name in outputs], sum(a.nbytes for a in arrays.values()))
+    if found.kept:
+        with _lock:
+            _ready[key] = found
+            while len(_ready) > MOST_READY or sum(r.nbytes for r in _ready.values()) > MOST_READY_BYTES:
+                oldest = _ready.pop(next(iter(_ready)))
+                oldest.kept = False
+                oldest.idle.clear()
+    return found
+
+
+MOST_READY, MOST_READY_BYTES = 256, 32 << 20  # texts, and bytes of their arrays: pipelines hold a few times as many
+
+
 def call(text, arrays, outputs, axes=None):
     """What the variables `outputs` of a text are, computed at once: a list of arrays, numbers and tables.
 
     arrays: numpy arrays by the variable that the text has for them. axes: names for the axes of all of them, or None. The text
     is parsed once for the same types: use it for functions that are called again and again."""
-    given = [a if a.flags.c_contiguous and a.dtype.isnative else np.ascontiguousarray(a, a.dtype.newbyteorder("="))
-             for a in arrays.values()]
-    key = (text, *outputs, axes, *[(name, a.shape, a.dtype) for name, a in zip(arrays, given)])
-    with kept(key, given, lambda: make(text, [(name.encode(), _type_of(a, axes)) for name, a in zip(arrays, given)],
-                                       outputs)) as pipeline:
-        result = run(pipeline, l.RunOptions(transient=True))
-        return [value_of(pipeline, result, name.encode()) for name in outputs]
+    given = {name: a if a.flags.c_contiguous and a.dtype.isnative else np.ascontiguousarray(a, a.dtype.newbyteorder("="))
+             for name, a in arrays.items()}
+    prepared = ready(text, given, outputs, axes)
+    found = prepared.run(list(given.values()))
+    _remember.told(prepared, given, found)
+    return found

@@ -1,14 +1,25 @@
 """What all functions here share: output arrays, modes, origins, element types, and places outside an image."""
 import math
 import operator
+import sys
 import warnings
 
 import numpy as np
 
 from .. import _library as l
+from .. import _remember
 
 MODES = {"reflect": "reflect", "grid-mirror": "reflect", "constant": "constant", "grid-constant": "constant",
          "nearest": "nearest", "mirror": "mirror", "wrap": "wrap", "grid-wrap": "wrap"}
+
+
+def warn(message):
+    """Warns whoever called the package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("fovea."):
+        level, frame = level + 1, frame.f_back
+    _remember.not_all()
+    warnings.warn(message, stacklevel=level)
 
 
 def per_axis(value, ndim):
@@ -87,7 +98,7 @@ def output_of(output, array, shape=None, complex_output=False):
     if isinstance(output, (type, np.dtype)):
         dtype = np.dtype(output)
         if complex_output and dtype.kind != "c":
-            warnings.warn("promoting specified output dtype to complex", stacklevel=3)
+            warn("promoting specified output dtype to complex")
             dtype = np.promote_types(dtype, np.complex64)
         return np.zeros(shape, dtype)
     if isinstance(output, str):
@@ -111,6 +122,7 @@ def output_of(output, array, shape=None, complex_output=False):
 
 def fill(output, values):
     """Puts values into the output; fractions are cut off and whole numbers wrap around, as a C cast does."""
+    _remember.filled(output, values, fill)
     if output.dtype.kind in "biu" and values.dtype.kind == "f":
         values = values.astype(np.int64) if output.dtype != np.uint64 else values.astype(np.uint64)
     output[...] = values.real if values.dtype.kind == "c" and output.dtype.kind != "c" else values
@@ -119,7 +131,7 @@ def fill(output, values):
 
 def handed(given, output, values):
     """The values themselves, if the caller gave no output and they lie as it would; else the filled output."""
-    own = given is None and values.dtype == output.dtype and values.flags.c_contiguous
+    own = not isinstance(given, np.ndarray) and values.dtype == output.dtype and values.flags.c_contiguous
     return values if own else fill(output, values)
 
 

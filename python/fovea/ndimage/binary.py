@@ -1,9 +1,12 @@
 """Morphology of masks, with the signatures of scipy.ndimage."""
+import functools
 import operator
 
 import numpy as np
 
 from .. import _eager
+from .. import _library as l
+from .._remember import remembered
 from . import _support as s
 
 __all__ = ["binary_closing", "binary_dilation", "binary_erosion", "binary_fill_holes", "binary_hit_or_miss", "binary_opening",
@@ -14,6 +17,11 @@ __all__ = ["binary_closing", "binary_dilation", "binary_erosion", "binary_fill_h
 
 def generate_binary_structure(rank, connectivity):
     """A structure of 3 along each axis: the middle and what is at most so many steps along axes away."""
+    return _usual(rank, connectivity).copy()
+
+
+@functools.lru_cache(32)
+def _usual(rank, connectivity):
     if rank < 1:
         return np.array(True, dtype=bool)
     steps = np.abs(np.indices([3] * rank) - 1).sum(axis=0)
@@ -41,7 +49,7 @@ def connectivity_of(structure):
     if structure.ndim < 1 or structure.ndim > 3 or structure.shape != (3,) * structure.ndim:
         return None
     for connectivity in range(1, structure.ndim + 1):
-        if (structure == generate_binary_structure(structure.ndim, connectivity)).all():
+        if (structure == _usual(structure.ndim, connectivity)).all():
             return connectivity
     return None
 
@@ -76,11 +84,16 @@ def _eroded(array, structure, centres, outside):
         for index in np.argwhere(structure):
             found &= larger[tuple(slice(k, k + n) for k, n in zip(index, array.shape))]
         return found
+    return _eager.run(_erosion("a", array.shape, structure, centres, outside), a=array)
+
+
+def _erosion(variable, shape, structure, centres, outside):
+    """The text of an erosion."""
     box, reach = _middled(structure, centres)
     if outside:  # what lies outside never counts in the operator
-        return _eager.run(f"erode(a, {footprint_text(box)})", a=array)
-    cut = ", ".join(f"{r}:{r + n}" for r, n in zip(reach, array.shape))
-    return _eager.run(f"erode(pad(a, {reach}), {footprint_text(box)})[{cut}]", a=array)
+        return f"erode({variable}, {footprint_text(box)})"
+    cut = ", ".join(f"{r}:{r + n}" for r, n in zip(reach, shape))
+    return f"erode(pad({variable}, {reach}), {footprint_text(box)})[{cut}]"
 
 
 def _mirrored(structure, origins):
@@ -105,7 +118,17 @@ def _given(input, structure, origin, mask, name="structure"):
     for n, o in zip(structure.shape, origins):
         if not -(n // 2) <= o <= (n - 1) // 2:
             raise ValueError("invalid origin")
-    return np.asarray(array != 0, order="C"), structure, origins, mask
+    return array, structure, origins, mask
+
+
+def mask_of(array):
+    """What is not 0."""
+    return np.asarray(array if array.dtype == bool else array != 0, order="C")
+
+
+def _mask_text(array):
+    """The same as the language writes it, of the variable a."""
+    return "a" if array.dtype == bool else "(a != 0)"
 
 
 def _output(output, array):
@@ -116,10 +139,10 @@ def _output(output, array):
 
 def _repeated(array, structure, origins, iterations, mask, outside, invert):
     """Erosions, as often as wanted or until nothing changes; of the inverse if invert."""
+    array = mask_of(array)
     if array.size == 0 or array.ndim == 0:
         return array
     centres = [n // 2 + o for n, o in zip(structure.shape, origins)]
-    iterations = operator.index(iterations)
     now, outside = (~array, not outside) if invert else (array, outside)
     done = 0
     while iterations < 1 or done < iterations:
@@ -133,41 +156,85 @@ def _repeated(array, structure, origins, iterations, mask, outside, invert):
     return ~now if invert else now
 
 
+_MOST_AT_ONCE = 8  # steps
+
+
+def _at_once(input, structure, origins, mask, outside, steps):
+    """Erosions and dilations (True), each so many times, by one text; None if that cannot be."""
+    array = s.supported(input)
+    if mask is not None or not structure.any() or not 1 <= array.ndim <= 3 or max(structure.shape) > 127 or array.size == 0 or \
+            min(times for _, times in steps) < 1 or sum(times for _, times in steps) > _MOST_AT_ONCE or \
+            array.dtype.name not in l.DTYPES:
+        return None
+    text, inverse = _mask_text(array), False
+    for grows, times in steps:
+        shape, origin = _mirrored(structure, origins) if grows else (structure, origins)
+        centres = [n // 2 + o for n, o in zip(shape.shape, origin)]
+        if grows != inverse:
+            text, inverse = f"!{text}", grows
+        for _ in range(times):
+            text = _erosion(text, array.shape, shape, centres, bool(outside) != grows)
+    return _eager.run(f"!{text}" if inverse else text, a=array)
+
+
+@remembered
 def binary_erosion(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False):
     """True where the whole structure is inside."""
     iterations = operator.index(iterations)
     array, structure, origins, mask = _given(input, structure, origin, mask)
-    output = _output(output, array)
-    return s.fill(output, _repeated(array, structure, origins, iterations, mask, border_value, False))
+    given, output = output, _output(output, array)
+    found = _at_once(array, structure, origins, mask, border_value, [(False, iterations)])
+    if found is None:
+        found = _repeated(array, structure, origins, iterations, mask, border_value, False)
+    return s.handed(given, output, found)
 
 
+@remembered
 def binary_dilation(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False):
     """True where the structure touches something."""
     iterations = operator.index(iterations)
     array, structure, origins, mask = _given(input, structure, origin, mask)
-    output = _output(output, array)
-    connectivity = connectivity_of(structure)
-    if iterations < 1 and connectivity and mask is not None and not border_value and not any(origins) and array.size:
-        return s.fill(output, _flooded(array, mask, structure, connectivity))
-    structure, origins = _mirrored(structure, origins)
-    return s.fill(output, _repeated(array, structure, origins, iterations, mask, border_value, True))
+    given, output = output, _output(output, array)
+    connectivity = connectivity_of(structure) if iterations < 1 else None
+    if connectivity and mask is not None and not border_value and not any(origins) and array.size:
+        return s.handed(given, output, _flooded(array, mask, structure, connectivity))
+    found = _at_once(array, structure, origins, mask, border_value, [(True, iterations)])
+    if found is None:
+        structure, origins = _mirrored(structure, origins)
+        found = _repeated(array, structure, origins, iterations, mask, border_value, True)
+    return s.handed(given, output, found)
 
 
 def _flooded(array, mask, structure, connectivity):
     """All that can be reached inside a mask, also from what is outside it."""
-    seed = _eroded(~array, structure, [n // 2 for n in structure.shape], True)
-    seed = ~seed & mask
-    return _eager.run(f"reconstruct(a, m, connectivity = {connectivity})", a=seed, m=np.ascontiguousarray(mask)) | array
+    return _eager.run(f"reconstruct(dilate(a, {footprint_text(structure)}) & m, m, connectivity = {connectivity}) | a",
+                      a=mask_of(array), m=np.ascontiguousarray(mask))
 
 
+def _two_steps(input, structure, iterations, mask, output, border_value, origin, steps):
+    """An erosion and a dilation at once, into the output; None if that cannot be."""
+    array, structure, origins, mask = _given(input, structure, origin, mask)
+    times = operator.index(iterations)
+    found = _at_once(array, structure, origins, mask, border_value, [(grows, times) for grows in steps])
+    return None if found is None else s.handed(output, _output(output, array), found)
+
+
+@remembered
 def binary_opening(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False):
     """An erosion, then a dilation."""
+    found = _two_steps(input, structure, iterations, mask, output, border_value, origin, (False, True))
+    if found is not None:
+        return found
     eroded = binary_erosion(input, structure, iterations, mask, None, border_value, origin, brute_force)
     return binary_dilation(eroded, structure, iterations, mask, output, border_value, origin, brute_force)
 
 
+@remembered
 def binary_closing(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False):
     """A dilation, then an erosion."""
+    found = _two_steps(input, structure, iterations, mask, output, border_value, origin, (True, False))
+    if found is not None:
+        return found
     grown = binary_dilation(input, structure, iterations, mask, None, border_value, origin, brute_force)
     return binary_erosion(grown, structure, iterations, mask, output, border_value, origin, brute_force)
 
@@ -187,13 +254,14 @@ def binary_propagation(input, structure=None, mask=None, output=None, border_val
     return binary_dilation(input, structure, -1, mask, output, border_value, origin)
 
 
+@remembered
 def binary_fill_holes(input, structure=None, output=None, origin=0):
     """Makes true what cannot be reached from outside."""
     array, structure, origins, _ = _given(input, structure, origin, None)
-    output = _output(output, array)
+    given, output = output, _output(output, array)
     connectivity = connectivity_of(structure)
-    if connectivity and not any(origins) and array.size:
-        return s.fill(output, _eager.call("fill_holes", array, connectivity=connectivity))
+    if connectivity and not any(origins) and array.size and array.dtype.name in l.DTYPES:
+        return s.handed(given, output, _eager.run(f"fill_holes({_mask_text(array)}, connectivity = {connectivity})", a=array))
     structure, origins = _mirrored(structure, origins)
-    reached = _repeated(np.zeros(array.shape, bool), structure, origins, -1, ~array, 1, True)
+    reached = _repeated(np.zeros(array.shape, bool), structure, origins, -1, ~mask_of(array), 1, True)
     return s.fill(output, ~reached)

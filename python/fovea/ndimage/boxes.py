@@ -2,11 +2,11 @@
 import itertools
 import math
 import operator
-import warnings
 
 import numpy as np
 
 from .. import _eager
+from .._remember import remembered
 from . import _support as s
 from .linear import centred, computed_type, direct, parts
 
@@ -23,18 +23,20 @@ def _checked_size(size, origin):
         raise ValueError("invalid origin")
 
 
-def _boxed(name, array, sizes, modes, cval, origins, **parameters):
-    """What an operator with a box gives; origins and modes of their own are made by surrounding the array first."""
+def _boxed(name, array, sizes, modes, cval, origins, dtype=None, **parameters):
+    """What an operator with a box gives; origins and modes of their own are made by surrounding the array first. dtype: the type
+    that the array gets before."""
     wide = [k for k, n in enumerate(sizes) if n > 1]
     if not wide:
         sizes = [1] * array.ndim
     if len({modes[k] for k in wide}) <= 1 and not any(origins):
         mode = modes[wide[0]] if wide else "nearest"
-        return _eager.call(name, array, size=list(sizes), mode=mode, cval=_plain(cval, array.dtype), **parameters)
+        cval = _plain(cval, np.dtype(dtype or array.dtype))
+        return _eager.call(name, array, dtype=dtype, size=list(sizes), mode=mode, cval=cval, **parameters)
     before = [n // 2 + o for n, o in zip(sizes, origins)]
     after = [n - 1 - b for n, b in zip(sizes, before)]
     larger = s.padded(array, before, after, modes, cval)
-    found = _eager.call(name, larger, size=list(sizes), mode="nearest", **parameters)
+    found = _eager.call(name, larger, dtype=dtype, size=list(sizes), mode="nearest", **parameters)
     return found[tuple(slice(n // 2, n // 2 + m) for n, m in zip(sizes, array.shape))]
 
 
@@ -43,32 +45,32 @@ def _plain(cval, dtype):
     return int(bool(cval)) if dtype.kind == "b" else int(cval) if dtype.kind in "iu" else float(cval)
 
 
-def _along_axis(name, array, size, axis, mode, cval, origin):
+def _along_axis(name, array, size, axis, mode, cval, origin, dtype=None):
     """An operator with a box along one axis of any number of them."""
     lines, at = s.along(array, axis)
     sizes, origins = [1] * lines.ndim, [0] * lines.ndim
     sizes[at], origins[at] = size, origin
-    return _boxed(name, lines, sizes, [mode] * lines.ndim, cval, origins).reshape(array.shape)
+    return _boxed(name, lines, sizes, [mode] * lines.ndim, cval, origins, dtype).reshape(array.shape)
 
 
-def _mean_along(array, size, axis, output, mode, cval, origin):
+def _mean_along(array, size, axis, given, output, mode, cval, origin):
     usable = s.supported(array)
 
     def real(a, _, c):
-        dtype = np.float32 if computed_type(array, output) is np.float32 else np.float64
-        return _along_axis("uniform", a.astype(dtype, copy=False), size, axis, mode, c, origin)
+        return _along_axis("uniform", a, size, axis, mode, c, origin, computed_type(array, output))
     if array.dtype.kind == "c":
         return s.fill(output, parts(real, usable, np.ones(1), cval))
-    return s.fill(output, real(usable, None, cval))
+    return s.handed(given, output, real(usable, None, cval))
 
 
+@remembered
 def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """The mean of a box along an axis."""
     array = s.image_of(input)
     axis = s.axis_number(axis, array.ndim)
     _checked_size(size, origin)
-    output = s.output_of(output, array, complex_output=array.dtype.kind == "c")
-    return _mean_along(array, int(size), axis, output, s.mode_of(mode), cval, origin) if array.size else output
+    given, output = output, s.output_of(output, array, complex_output=array.dtype.kind == "c")
+    return _mean_along(array, int(size), axis, given, output, s.mode_of(mode), cval, origin) if array.size else output
 
 
 def _box_jobs(array, axes, size, mode, origin):
@@ -81,6 +83,7 @@ def _box_jobs(array, axes, size, mode, origin):
     return [job for job in zip(axes, map(int, sizes), modes, map(operator.index, origins)) if job[1] > 1]
 
 
+@remembered
 def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The mean of a box."""
     array, given = s.image_of(input), output
@@ -90,14 +93,12 @@ def uniform_filter(input, size=3, output=None, mode="reflect", cval=0.0, origin=
         return s.fill(output, array)
     if direct(array, output, [j[2] for j in jobs]):
         numbers = [j[0] for j in jobs]
-        dtype = np.float32 if computed_type(array, output) is np.float32 else np.float64
         sizes = s.spread([j[1] for j in jobs], numbers, array.ndim, 1)
-        found = _boxed("uniform", s.supported(array).astype(dtype, copy=False), sizes,
-                       s.spread([j[2] for j in jobs], numbers, array.ndim, "nearest"), cval,
-                       s.spread([j[3] for j in jobs], numbers, array.ndim, 0))
+        found = _boxed("uniform", s.supported(array), sizes, s.spread([j[2] for j in jobs], numbers, array.ndim, "nearest"), cval,
+                       s.spread([j[3] for j in jobs], numbers, array.ndim, 0), computed_type(array, output))
         return s.handed(given, output, found)
     for axis, one_size, one_mode, one_origin in jobs:
-        _mean_along(array, one_size, axis, output, one_mode, cval, one_origin)
+        _mean_along(array, one_size, axis, output, output, one_mode, cval, one_origin)
         array = output
     return output
 
@@ -109,19 +110,22 @@ def _extreme_along(name, input, size, axis, output, mode, cval, origin):
     axis = s.axis_number(axis, array.ndim)
     if size < 1:
         raise RuntimeError("incorrect filter size")
-    output = s.output_of(output, array)
+    given, output = output, s.output_of(output, array)
     if not -(size // 2) <= origin < size - size // 2:
         raise ValueError("invalid origin")
     if array.size == 0:
         return output
-    return s.fill(output, _along_axis(name, s.supported(array), int(size), axis, s.mode_of(mode), cval, operator.index(origin)))
+    return s.handed(given, output, _along_axis(name, s.supported(array), int(size), axis, s.mode_of(mode), cval,
+                                               operator.index(origin)))
 
 
+@remembered
 def minimum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """The smallest value of a box along an axis."""
     return _extreme_along("minimum_filter", input, size, axis, output, mode, cval, origin)
 
 
+@remembered
 def maximum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """The largest value of a box along an axis."""
     return _extreme_along("maximum_filter", input, size, axis, output, mode, cval, origin)
@@ -146,7 +150,7 @@ def _footprint_of(size, footprint, naxes, name):
 def _seen(input, size, footprint, output, mode, cval, origin, axes, name):
     """Everything that a filter with a footprint was given, checked: for all axes of the array."""
     if size is not None and footprint is not None:
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
+        s.warn("ignoring size because footprint is set")
     array = s.image_of(input)
     if array.dtype.kind == "c":
         raise TypeError("Complex type not supported")
@@ -174,16 +178,17 @@ def windows(array, footprint, modes, cval, origins):
 
 def _extreme_seen(array, footprint, modes, cval, origins, largest):
     """The extreme value under a footprint: an erosion or dilation of the surrounded array."""
-    if array.ndim <= 3 and max(footprint.shape) <= 127:
+    if 1 <= array.ndim <= 3 and max(footprint.shape) <= 127 and abs(cval) < 2**53:
         before = [n // 2 + o for n, o in zip(footprint.shape, origins)]
         after = [n - 1 - b for n, b in zip(footprint.shape, before)]
-        larger = s.padded(array, before, after, modes, cval)
         box = centred(footprint, before)  # mirrored, as the pattern of a dilation is
         if not largest:
             box = box[(slice(None, None, -1),) * box.ndim]
         pattern = f"pattern({[int(v) for v in box.ravel()]}, shape = {list(box.shape)})"
-        found = _eager.run(f"{'dilate' if largest else 'erode'}(a, {pattern})", a=larger)
-        return found[tuple(slice(b, b + n) for b, n in zip(before, array.shape))]
+        mode = next((mode for n, mode in zip(footprint.shape, modes) if n > 1), "nearest")
+        around = f'pad(a, {before}, {after}, mode = "{mode}", cval = {_plain(cval, array.dtype)!r})'
+        cut = ", ".join([f"{b}:{b + n}" for b, n in zip(before, array.shape)])
+        return _eager.run(f"{'dilate' if largest else 'erode'}({around}, {pattern})[{cut}]", a=array)
     found = None
     for view in windows(array, footprint, modes, cval, origins):
         found = view.copy() if found is None else (np.maximum if largest else np.minimum)(found, view, found)
@@ -199,7 +204,7 @@ def _extreme(name, input, size, footprint, output, mode, cval, origin, axes):
     usable, largest = s.supported(array), name == "maximum_filter"
     if footprint is not None:
         s.one_mode(mode)
-        return s.fill(output, _extreme_seen(usable, footprint, modes, cval, origins, largest))
+        return s.handed(given, output, _extreme_seen(usable, footprint, modes, cval, origins, largest))
     if array.ndim <= 3 and array.ndim:
         return s.handed(given, output, _boxed(name, usable, sizes, modes, cval, origins))
     for axis, n in enumerate(sizes):
@@ -208,11 +213,13 @@ def _extreme(name, input, size, footprint, output, mode, cval, origin, axes):
     return s.fill(output, usable)
 
 
+@remembered
 def minimum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The smallest value of a box or footprint."""
     return _extreme("minimum_filter", input, size, footprint, output, mode, cval, origin, axes)
 
 
+@remembered
 def maximum_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The largest value of a box or footprint."""
     return _extreme("maximum_filter", input, size, footprint, output, mode, cval, origin, axes)
@@ -255,6 +262,7 @@ def _by_rank(input, size, footprint, output, mode, cval, origin, axes, name, pla
     return s.handed(given, output, _boxed("rank", usable, sizes, modes, cval, origins, rank=rank))
 
 
+@remembered
 def rank_filter(input, rank, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The value at one place of a box or footprint whose values are sorted."""
     rank = operator.index(rank)
@@ -267,11 +275,13 @@ def rank_filter(input, rank, size=None, footprint=None, output=None, mode="refle
     return _by_rank(input, size, footprint, output, mode, cval, origin, axes, "rank_filter", place)
 
 
+@remembered
 def median_filter(input, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """The middle value of a box or footprint."""
     return _by_rank(input, size, footprint, output, mode, cval, origin, axes, "median_filter", lambda count: count // 2)
 
 
+@remembered
 def percentile_filter(input, percentile, size=None, footprint=None, output=None, mode="reflect", cval=0.0, origin=0, *,
                       axes=None):
     """The value below which a share of a box or footprint lies."""

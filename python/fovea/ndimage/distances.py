@@ -4,6 +4,7 @@ import math
 import numpy as np
 
 from .. import _eager
+from .._remember import remembered
 from . import _support as s
 from .binary import binary_dilation, generate_binary_structure
 
@@ -39,10 +40,10 @@ def _given_back(found, places, return_distances, return_indices, distances, indi
     return tuple(results) if len(results) > 1 else results[0] if results else None
 
 
-def _squares(foreground, sampling):
-    """Squared distances, exactly. Other axes than the last three: by planes of their own."""
-    sampling = None if sampling is None else [float(v) for v in sampling]
-    return _eager.call("distance", foreground, sampling=sampling, squared=True)
+def _straight(foreground, sampling):
+    """Distances, from their exact squares."""
+    more = "" if sampling is None else f", sampling = {sampling}"
+    return _eager.run(f"sqrt(distance(a{more}, squared = true))", a=foreground)
 
 
 def _nearest(foreground, sampling, reach):
@@ -63,26 +64,34 @@ def _nearest(foreground, sampling, reach):
     return best, places
 
 
+@remembered
 def distance_transform_edt(input, sampling=None, return_distances=True, return_indices=False, distances=None, indices=None):
     """Exact Euclidean distances to the nearest background voxel, and where that is."""
     array = np.asarray(input)
-    foreground = np.ascontiguousarray(array != 0)  # of one axis at least
+    foreground = np.ascontiguousarray(array if array.dtype == bool else array != 0)  # of one axis at least
     _wanted(return_distances, return_indices, distances, indices, array.shape, np.float64)
     if sampling is not None:
         sampling = [float(v) for v in s.per_axis(sampling, foreground.ndim)]
+    places = None
     if foreground.size == 0:
-        squares, places = np.zeros(array.shape), np.zeros(array.shape, np.int64)
+        found, places = np.zeros(array.shape), np.zeros(array.shape, np.int64)
     elif foreground.ndim > 3:
         squares, places = _nearest(foreground, sampling or [1.0] * foreground.ndim, math.inf if foreground.all() else 1e300)
+        found = np.sqrt(squares)
     else:
-        squares = _squares(foreground, sampling)
-        places = np.arange(foreground.size).reshape(foreground.shape)
+        found = _straight(foreground, sampling)
         if return_indices and not foreground.all():
-            _, places = _nearest(foreground, sampling or [1.0] * foreground.ndim, math.sqrt(float(squares.max())))
-    found = np.sqrt(squares).reshape(array.shape)
-    where = np.array(np.unravel_index(places, foreground.shape), np.int32)
-    where = where.reshape((array.ndim,) + array.shape) if array.ndim else where
-    return _given_back(found, where, return_distances, return_indices, distances, indices)
+            _, places = _nearest(foreground, sampling or [1.0] * foreground.ndim, float(found.max()))
+    where = _indices(places, foreground.shape, array) if return_indices else None
+    return _given_back(found if found.shape == array.shape else found.reshape(array.shape), where, return_distances,
+                       return_indices, distances, indices)
+
+
+def _indices(places, shape, array):
+    """Places in the flat image, None: each voxel's own, as an array of indices along each axis."""
+    places = np.arange(array.size).reshape(shape) if places is None else places
+    where = np.array(np.unravel_index(places, shape), np.int32)
+    return where.reshape((array.ndim,) + array.shape) if array.ndim else where
 
 
 # ---------------------------------------------------------------- steps along a structure

@@ -89,8 +89,7 @@ def grey_closing(input, size=None, footprint=None, structure=None, output=None, 
 
 def _told_twice(size, footprint):
     if size is not None and footprint is not None:
-        import warnings
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
+        s.warn("ignoring size because footprint is set")
 
 
 def _put(output, array, values):

@@ -2,11 +2,11 @@
 
 Orders 0, 1 and 3 of up to three axes are operators of the library; the others are put together from its weighted sums."""
 import math
-import warnings
 
 import numpy as np
 
 from .. import _eager
+from .._remember import filled, remembered
 from .._text import literal
 from . import _splines
 from . import _support as s
@@ -32,6 +32,7 @@ def _checked(input, order, mode):
 
 def _rounded(output, values):
     """Puts values into the output; whole numbers are the nearest ones that their type has, truths are cut off."""
+    filled(output, values, _rounded)
     if output.dtype.kind == "b" and values.dtype.kind == "f":
         values = np.trunc(values)
     elif output.dtype.kind in "iu" and values.dtype.kind == "f":
@@ -48,19 +49,21 @@ def _rounded(output, values):
     return output
 
 
-def _made(array, output, cval, function):
-    """Calls a function of a real image and a constant, for each part of a complex one, and fills the output."""
+def _made(array, given, output, cval, function):
+    """Calls a function of a real image, the type that it is computed in and a constant, for each part of a complex one; gives the
+    values in the output that the caller gave, or in an array of their own."""
     array = s.supported(array)
     if array.dtype.kind == "c":
-        found = sum(one * function(np.ascontiguousarray(part, np.float64), float(c))
+        found = sum(one * function(np.ascontiguousarray(part, np.float64), np.float64, float(c))
                     for part, c, one in ((array.real, complex(cval).real, 1), (array.imag, complex(cval).imag, 1j)))
         output[...] = found
         return output
     if isinstance(cval, (complex, np.complexfloating)):
         cval = cval.real
-    if not (array.dtype == np.float32 and output.dtype == np.float32):
-        array = array.astype(np.float64)
-    return _rounded(output, function(np.ascontiguousarray(array), float(cval)))
+    dtype = np.float32 if array.dtype == np.float32 and output.dtype == np.float32 else np.float64
+    values = function(np.ascontiguousarray(array), dtype, float(cval))
+    own = not isinstance(given, np.ndarray) and values.dtype == output.dtype and values.flags.c_contiguous
+    return values if own else _rounded(output, values)
 
 
 def _coefficients(array, order, mode, cval, prefilter):
@@ -79,20 +82,22 @@ def _evaluated(array, coordinates, order, mode, cval, prefilter):
     return _splines.evaluated(coefficients, coordinates + margin, order, mode, cval)
 
 
-def _moved(array, matrix, offset, shape, order, mode, cval, prefilter, axes=None):
-    """Values at matrix · o + offset for each o of a shape."""
+def _moved(array, dtype, matrix, offset, shape, order, mode, cval, prefilter, axes=None):
+    """Values at matrix · o + offset for each o of a shape, computed in a type."""
     regular = np.linalg.det(matrix) != 0
     if axes is not None or (order in _DIRECT and array.ndim <= 3 and regular):
         given = f"matrix = {literal([float(v) for v in np.ravel(matrix)])}, offset = {literal([float(v) for v in offset])}"
-        return _eager.run(f"affine(a, {given}, output_shape = {literal([int(n) for n in shape])}, order = {order}, "
-                          f'mode = "{mode}", cval = {cval!r}, prefilter = {literal(bool(prefilter))})', axes, a=array)
+        return _eager.run(f"affine({_eager.typed(array, dtype)}, {given}, output_shape = {literal([int(n) for n in shape])}, "
+                          f'order = {order}, mode = "{mode}", cval = {cval!r}, '
+                          f"prefilter = {literal(bool(prefilter))})", axes, a=array)
     grid = np.indices(shape).reshape(len(shape), -1).astype(np.float64)
     places = (matrix @ grid + np.asarray(offset, np.float64)[:, None]).reshape(-1, *shape)
-    return _at(array, places, order, mode, cval, prefilter)
+    return _at(array, dtype, places, order, mode, cval, prefilter)
 
 
-def _at(array, coordinates, order, mode, cval, prefilter):
-    """Values at any coordinates, by the operator if it has the order."""
+def _at(array, dtype, coordinates, order, mode, cval, prefilter):
+    """Values at any coordinates, computed in a type, by the operator if it has the order."""
+    array = array.astype(dtype, copy=False)
     if order in _DIRECT and array.ndim <= 3:
         return _warped(array, coordinates, order, mode, cval, prefilter).reshape(coordinates.shape[1:])
     return _evaluated(array, coordinates, order, mode, cval, prefilter)
@@ -119,15 +124,19 @@ def spline_filter1d(input, order=3, axis=-1, output=np.float64, mode="mirror"):
     return output
 
 
+@remembered
 def spline_filter(input, order=3, output=np.float64, mode="mirror"):
     """The coefficients of the spline through the voxels along all axes."""
     if order < 2 or order > 5:
         raise RuntimeError("spline order not supported")
     array = s.image_of(input)
-    output = s.output_of(output, array, complex_output=array.dtype.kind == "c")
+    given, output = output, s.output_of(output, array, complex_output=array.dtype.kind == "c")
     if array.ndim == 0:
         output[...] = array
         return output
+    if order == 3 and 1 <= array.ndim <= 3 and array.size and min(array.shape) > 1 and array.dtype.kind != "c" and \
+            output.dtype == np.float64 and mode in _splines.BEYOND:
+        return s.handed(given, output, _eager.call("spline_filter", s.supported(array), dtype=np.float64, mode=mode))
     for axis in range(array.ndim):
         spline_filter1d(array, order, axis, output=output, mode=mode)
         array = output
@@ -146,12 +155,13 @@ def map_coordinates(input, coordinates, output=None, order=3, mode="constant", c
     if coordinates.shape[0] != array.ndim:
         raise RuntimeError("invalid shape for coordinate array")
     shape = coordinates.shape[1:]
-    output = s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
+    given, output = output, s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
     if math.prod(shape) == 0:
         return output
 
     places = coordinates.astype(np.float64, copy=False)
-    return _made(array, output, cval, lambda part, constant: _at(part, places, order, mode, constant, prefilter))
+    return _made(array, given, output, cval,
+                 lambda part, dtype, constant: _at(part, dtype, places, order, mode, constant, prefilter))
 
 
 def _warped(array, coordinates, order, mode, cval, prefilter):
@@ -185,6 +195,7 @@ def geometric_transform(input, mapping, output_shape=None, output=None, order=3,
 
 # ---------------------------------------------------------------- matrices
 
+@remembered
 def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, order=3, mode="constant", cval=0.0,
                      prefilter=True):
     """The image at matrix · o + offset for each voxel o of the result."""
@@ -192,7 +203,7 @@ def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, 
     if output_shape is None:
         output_shape = output.shape if isinstance(output, np.ndarray) else array.shape
     shape = tuple(output_shape)
-    output = s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
+    given, output = output, s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
     if matrix.ndim not in (1, 2) or matrix.shape[0] < 1:
         raise RuntimeError("no proper affine matrix provided")
     n = array.ndim
@@ -206,41 +217,43 @@ def affine_transform(input, matrix, offset=0.0, output_shape=None, output=None, 
     if matrix.ndim == 2 and matrix.shape[1] != output.ndim:
         raise RuntimeError("affine matrix has wrong number of columns")
     if matrix.ndim == 1:
-        warnings.warn("The behavior of affine_transform with a 1-D array supplied for the matrix parameter has changed in "
-                      "SciPy 0.18.0.", stacklevel=2)
+        s.warn("The behavior of affine_transform with a 1-D array supplied for the matrix parameter has changed in SciPy 0.18.0.")
         matrix = np.diag(matrix)
     offset = np.asarray(s.per_axis(offset, n), dtype=np.float64)
     if output.size == 0:
         return output
 
-    def real(part, constant):
+    def real(part, dtype, constant):
         if matrix.shape[0] != matrix.shape[1]:
             grid = np.indices(shape).reshape(len(shape), -1)
             places = (matrix @ grid + offset[:, None]).reshape(n, *shape)
-            return _at(part, places, order, mode, constant, prefilter)
-        return _moved(part, matrix, offset, shape, order, mode, constant, prefilter)
-    return _made(array, output, cval, real)
+            return _at(part, dtype, places, order, mode, constant, prefilter)
+        return _moved(part, dtype, matrix, offset, shape, order, mode, constant, prefilter)
+    return _made(array, given, output, cval, real)
 
 
+@remembered
 def shift(input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
     """The image moved by whole voxels or parts of one."""
     array = _checked(input, order, mode)
-    output = s.output_of(output, array, complex_output=array.dtype.kind == "c")
+    given, output = output, s.output_of(output, array, complex_output=array.dtype.kind == "c")
     offset = [-float(v) for v in s.per_axis(shift, array.ndim)]
     if array.size == 0:
         return output
-    return _made(array, output, cval, lambda part, constant: _moved(part, np.eye(array.ndim), offset, array.shape, order, mode,
-                                                                    constant, prefilter))
+    eye, shape = np.eye(array.ndim), array.shape
+    return _made(array, given, output, cval,
+                 lambda part, dtype, constant: _moved(part, dtype, eye, offset, shape, order, mode, constant, prefilter))
 
 
+@remembered
 def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter=True, *, grid_mode=False):
     """The image enlarged or reduced by factors."""
     array = _checked(input, order, mode)
     factors = [float(v) for v in s.per_axis(zoom, array.ndim)]
     shape = tuple(int(round(n * f)) for n, f in zip(array.shape, factors))
-    output = s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
+    given, output = output, s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
     if grid_mode and {"constant": "grid-constant", "wrap": "grid-wrap"}.get(mode):
-        warnings.warn(f"It is recommended to use mode = {'grid-' + mode} instead of {mode} when grid_mode is True.", stacklevel=2)
+        s.warn(f"It is recommended to use mode = {'grid-' + mode} instead of {mode} when grid_mode is True.")
     if min(shape, default=0) == 0 or array.size == 0:
         return output
     if grid_mode:
@@ -249,10 +262,12 @@ def zoom(input, zoom, output=None, order=3, mode="constant", cval=0.0, prefilter
     else:
         steps = [(n - 1) / (m - 1) if m > 1 else 1.0 for n, m in zip(array.shape, shape)]
         offset = [0.0] * array.ndim
-    return _made(array, output, cval, lambda part, constant: _moved(part, np.diag(steps), offset, shape, order, mode, constant,
-                                                                    prefilter))
+    return _made(array, given, output, cval,
+                 lambda part, dtype, constant: _moved(part, dtype, np.diag(steps), offset, shape, order, mode, constant,
+                                                      prefilter))
 
 
+@remembered
 def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="constant", cval=0.0, prefilter=True):
     """The image turned in the plane of two axes."""
     array = _checked(input, order, mode)
@@ -277,19 +292,22 @@ def rotate(input, angle, axes=(1, 0), reshape=True, output=None, order=3, mode="
     offset = (plane - 1) / 2 - matrix @ ((wide - 1) / 2)
     shape = list(array.shape)
     shape[low], shape[high] = wide
-    output = s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
+    given, output = output, s.output_of(output, array, shape=shape, complex_output=array.dtype.kind == "c")
     if output.size == 0:
         return output
 
-    def real(part, constant):
+    def real(part, dtype, constant):
+        if array.ndim == 2 and order in _DIRECT:
+            return _moved(part, dtype, matrix, offset, tuple(wide), order, mode, constant, prefilter)
         stack = np.ascontiguousarray(np.moveaxis(part, (low, high), (-2, -1))).reshape(-1, *plane)
         if order in _DIRECT and (prefilter or order != 3):
-            turned = _moved(stack, matrix, offset, wide, order, mode, constant, prefilter, axes="c y x")
+            turned = _moved(stack, dtype, matrix, offset, wide, order, mode, constant, prefilter, axes="c y x")
         else:
-            turned = np.stack([_moved(one, matrix, offset, tuple(wide), order, mode, constant, prefilter) for one in stack])
+            turned = np.stack([_moved(one, dtype, matrix, offset, tuple(wide), order, mode, constant, prefilter)
+                               for one in stack])
         rest = [n for k, n in enumerate(array.shape) if k not in (low, high)]
         return np.moveaxis(turned.reshape(*rest, *wide), (-2, -1), (low, high))
-    return _made(array, output, cval, real)
+    return _made(array, given, output, cval, real)
 
 
 def _turn(angle):

@@ -4,6 +4,7 @@ import operator
 import numpy as np
 
 from .. import _eager
+from .._remember import remembered
 from . import _support as s
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
@@ -36,18 +37,17 @@ def centred(weights, centres):
 
 def summed(array, weights, modes, cval, origins, dtype):
     """Σ weights[j] · array[i + j - centre], along all axes."""
-    array = array.astype(dtype, copy=False)
     centres = [n // 2 + o for n, o in zip(weights.shape, origins)]
     wide = [k for k, (n, c) in enumerate(zip(weights.shape, centres)) if n > 1 or c]
     if not wide:
-        return array * dtype(weights.ravel()[0])
+        return array.astype(dtype, copy=False) * dtype(weights.ravel()[0])
     if len(wide) == 1:
         axis = wide[0]
         lines, at = s.along(array, axis)
         shape = [1] * lines.ndim
         shape[at] = -1
         kernel = centred(weights.reshape(-1), [centres[axis]]).reshape(shape)
-        return _convolved(lines, kernel, modes[axis], cval).reshape(array.shape)
+        return _convolved(lines, kernel, modes[axis], cval, dtype).reshape(array.shape)
     if len({modes[k] for k in wide}) > 1 or array.ndim > 3:
         before = [c if k in wide else 0 for k, c in enumerate(centres)]
         after = [n - 1 - c if k in wide else 0 for k, (n, c) in enumerate(zip(weights.shape, centres))]
@@ -55,9 +55,9 @@ def summed(array, weights, modes, cval, origins, dtype):
         larger = s.padded(array, before, after, modes, cval)
         inside = tuple(slice(b, b + n) for b, n in zip(before, array.shape))
         if array.ndim <= 3:
-            return _convolved(larger, centred(weights, centres), "nearest", 0)[inside]
-        return _many_axes(larger, weights, centres, before, array.shape)
-    return _convolved(array, centred(weights, centres), modes[wide[0]], cval)
+            return _convolved(larger, centred(weights, centres), "nearest", 0, dtype)[inside]
+        return _many_axes(larger.astype(dtype, copy=False), weights, centres, before, array.shape)
+    return _convolved(array, centred(weights, centres), modes[wide[0]], cval, dtype)
 
 
 def _many_axes(larger, weights, centres, before, shape):
@@ -70,17 +70,17 @@ def _many_axes(larger, weights, centres, before, shape):
                             for b, j, c, n in zip(before, index, centres, shape))].reshape(-1, *larger.shape[front:])
         for k, block in enumerate(part):
             total.reshape(-1, *shape[front:])[k] += _convolved(block, centred(weights[index], centres[front:]),
-                                                               "nearest", 0)[inside]
+                                                               "nearest", 0, larger.dtype)[inside]
     return total
 
 
-def _convolved(array, kernel, mode, cval):
+def _convolved(array, kernel, mode, cval, dtype):
     if not kernel.any():
-        return np.zeros_like(array)
-    more = f'mode = "{mode}", cval = {float(cval)!r}'
+        return np.zeros(array.shape, dtype)
+    more, a = f'mode = "{mode}", cval = {float(cval)!r}', _eager.typed(array, dtype)
     if kernel.size <= _LISTED:
-        return _eager.run(f"convolve(a, kernel = {kernel.ravel().tolist()}, shape = {list(kernel.shape)}, {more})", a=array)
-    return _eager.run(f"convolve(a, w, {more})", a=array, w=np.ascontiguousarray(kernel))
+        return _eager.run(f"convolve({a}, kernel = {kernel.ravel().tolist()}, shape = {list(kernel.shape)}, {more})", a=array)
+    return _eager.run(f"convolve({a}, w, {more})", a=array, w=np.ascontiguousarray(kernel))
 
 
 _LISTED = 64  # weights that go into the text, which takes no more
@@ -100,8 +100,8 @@ def parts(function, array, weights, cval):
     return total
 
 
-def _weighted(array, weights, modes, cval, origins, output):
-    """Fills the output with a weighted sum; the origins are those of a correlation."""
+def _weighted(array, weights, modes, cval, origins, given, output):
+    """A weighted sum in the output that the caller gave or in an array of its own; the origins are those of a correlation."""
     for n, origin in zip(weights.shape, origins):
         if not -(n // 2) <= origin <= (n - 1) // 2:
             raise ValueError("invalid origin; origin must satisfy -(weights.shape[k] // 2) <= origin[k] <= "
@@ -114,7 +114,7 @@ def _weighted(array, weights, modes, cval, origins, output):
         found = parts(lambda a, w, c: summed(a, w, modes, c, origins, dtype), usable, weights, cval)
     else:
         found = summed(usable, weights, modes, cval, origins, computed_type(array, output, weights))
-    return s.fill(output, found)
+    return s.handed(given, output, found)
 
 
 def _weights_of(array, weights, mirror, cval):
@@ -131,21 +131,23 @@ def _along(array, weights, axis, output, mode, cval, origin, mirror):
     weights, is_complex = _weights_of(array, weights, mirror, cval)
     if weights.ndim != 1 or weights.shape[0] < 1:
         raise RuntimeError("no filter weights given")
-    output = s.output_of(output, array, complex_output=is_complex)
+    given, output = output, s.output_of(output, array, complex_output=is_complex)
     axis = s.axis_number(axis, array.ndim)
     origin = operator.index(origin)
     if mirror:
         weights, origin = weights[::-1], -origin - (len(weights) % 2 == 0)
     shape, origins = [1] * array.ndim, [0] * array.ndim
     shape[axis], origins[axis] = len(weights), origin
-    return _weighted(array, weights.reshape(shape), [s.mode_of(mode)] * array.ndim, cval, origins, output)
+    return _weighted(array, weights.reshape(shape), [s.mode_of(mode)] * array.ndim, cval, origins, given, output)
 
 
+@remembered
 def correlate1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """Weighted sums along an axis."""
     return _along(input, weights, axis, output, mode, cval, origin, False)
 
 
+@remembered
 def convolve1d(input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
     """Weighted sums along an axis, with mirrored weights."""
     return _along(input, weights, axis, output, mode, cval, origin, True)
@@ -166,17 +168,19 @@ def _box_of_weights(array, weights, output, mode, cval, origin, axes, mirror):
     weights = weights.transpose(order) if weights.ndim else weights
     shape = s.spread([weights.shape[k] for k in range(weights.ndim)], sorted(axes), array.ndim, 1)
     modes = [s.mode_of(m) for m in s.spread(mode, axes, array.ndim, "reflect")]
-    output = s.output_of(output, array, complex_output=is_complex)
+    given, output = output, s.output_of(output, array, complex_output=is_complex)
     if array.ndim == 0:
         return s.fill(output, array * weights)
-    return _weighted(array, weights.reshape(shape), modes, cval, s.spread(origins, axes, array.ndim, 0), output)
+    return _weighted(array, weights.reshape(shape), modes, cval, s.spread(origins, axes, array.ndim, 0), given, output)
 
 
+@remembered
 def correlate(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """Weighted sums over a box."""
     return _box_of_weights(input, weights, output, mode, cval, origin, axes, False)
 
 
+@remembered
 def convolve(input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None):
     """Weighted sums over a box, with mirrored weights."""
     return _box_of_weights(input, weights, output, mode, cval, origin, axes, True)
@@ -212,6 +216,7 @@ def _common_cut(reaches):
     return cut if fits and all(sigma <= 10000 for sigma, _ in reaches) else None
 
 
+@remembered
 def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None):
     """A Gaussian, or one of its derivatives, along an axis."""
     if not isinstance(order, (int, np.integer)) or order < 0:
@@ -223,7 +228,7 @@ def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect
     if cut is not None and array.dtype.kind == "f" and found.dtype.kind == "f" and array.size and array.ndim and order <= 12:
         lines, at = s.along(s.supported(array), s.axis_number(axis, array.ndim))
         dtype = computed_type(array, found)
-        values = _eager.call("gaussian", lines.astype(dtype, copy=False),
+        values = _eager.call("gaussian", lines, dtype=dtype,
                              sigma=[float(sigma) if k == at else 0.0 for k in range(lines.ndim)],
                              order=[int(order) if k == at else 0 for k in range(lines.ndim)], mode=one_mode, cval=float(cval),
                              truncate=cut)
@@ -241,10 +246,10 @@ def direct(array, output, modes):
 def _operated(name, array, given, output, **parameters):
     """What an operator of the library gives, in the output that the caller gave or in an array of its own."""
     array = s.supported(array)
-    dtype = np.float32 if computed_type(array, output) is np.float32 else np.float64
-    return s.handed(given, output, _eager.call(name, array.astype(dtype, copy=False), **parameters))
+    return s.handed(given, output, _eager.call(name, array, dtype=computed_type(array, output), **parameters))
 
 
+@remembered
 def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *, radius=None, axes=None):
     """A Gaussian, or its derivatives, along all axes or some."""
     array, given = s.image_of(input), output
@@ -281,11 +286,13 @@ def _slope(input, axis, output, mode, cval, side):
     return output
 
 
+@remembered
 def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):
     """Slope along an axis, smoothed with 1 1 1 along the others."""
     return _slope_or_operator("prewitt", input, axis, output, mode, cval, [1, 1, 1])
 
 
+@remembered
 def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):
     """Slope along an axis, smoothed with 1 2 1 along the others."""
     return _slope_or_operator("sobel", input, axis, output, mode, cval, [1, 2, 1])
@@ -321,6 +328,7 @@ def generic_laplace(input, derivative2, output=None, mode="reflect", cval=0.0, e
     return output
 
 
+@remembered
 def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
     """The sum of the second differences along the axes."""
     array = s.image_of(input)
@@ -336,6 +344,7 @@ def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):
     return generic_laplace(array, second, output, mode, cval, axes=axes)
 
 
+@remembered
 def gaussian_laplace(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
     """The sum of the second derivatives of the smoothed image."""
     return _of_gaussian("gaussian_laplace", generic_laplace, 2, input, sigma, output, mode, cval, axes, kwargs)
@@ -376,6 +385,7 @@ def generic_gradient_magnitude(input, derivative, output=None, mode="reflect", c
     return np.sqrt(output, output, casting="unsafe")
 
 
+@remembered
 def gaussian_gradient_magnitude(input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **kwargs):
     """The length of the gradient of the smoothed image."""
     return _of_gaussian("gaussian_gradient_magnitude", generic_gradient_magnitude, 1, input, sigma, output, mode, cval, axes,

@@ -1,28 +1,32 @@
 """Objects of a mask and where they are, with the signatures of scipy.ndimage."""
+import functools
+
 import numpy as np
 
 from .. import _eager
 from . import _support as s
-from .binary import connectivity_of, generate_binary_structure
+from .binary import connectivity_of, generate_binary_structure, mask_of
 
 __all__ = ["find_objects", "label", "value_indices"]
 
 _SPATIAL, _OTHERS = "zyx", "ptc"
 
 
-def _by_axes(mask, structure):
-    """The labels if the structure connects in the usual way along some of the axes and not at all along the others; else None."""
-    along = [k for k in range(mask.ndim) if np.any(np.take(structure, (0, 2), axis=k))]
-    apart = [k for k in range(mask.ndim) if k not in along]
+@functools.lru_cache(32)
+def _usual(bits, ndim):
+    """Connectivity and names of the axes if the structure connects in the usual way along some of the axes and not at all along
+    the others; else None."""
+    structure = np.frombuffer(bits, bool).reshape((3,) * ndim)
+    along = [k for k in range(ndim) if np.any(np.take(structure, (0, 2), axis=k))]
+    apart = [k for k in range(ndim) if k not in along]
     if not 1 <= len(along) <= 3 or len(apart) > 3:
         return None
-    inner = structure[tuple(slice(None) if k in along else 1 for k in range(mask.ndim))]
+    inner = structure[tuple(slice(None) if k in along else 1 for k in range(ndim))]
     connectivity = connectivity_of(inner)
     if connectivity is None:
         return None
     names = iter(_SPATIAL[3 - len(along):]), iter(_OTHERS)
-    axes = " ".join(next(names[0]) if k in along else next(names[1]) for k in range(mask.ndim))
-    return _eager.call("label", mask, named=axes, connectivity=connectivity)
+    return connectivity, " ".join(next(names[0]) if k in along else next(names[1]) for k in range(structure.ndim))
 
 
 def _by_pairs(mask, structure):
@@ -54,33 +58,38 @@ def _by_pairs(mask, structure):
     return labels
 
 
+def _labels(array, structure):
+    if array.ndim == 0 or array.size == 0:
+        return (array != 0).astype(np.int32)
+    way = _usual(structure.tobytes(), array.ndim)
+    if way is None:
+        return _by_pairs(mask_of(array), structure)
+    mask = array if array.dtype.kind in "biu" and array.dtype.isnative else mask_of(array)
+    return _eager.call("label", mask, named=way[1], connectivity=way[0])
+
+
 def label(input, structure=None, output=None):
     """Numbers the objects of a mask; gives the labels and how many there are, or only the latter if the output is an array."""
     array = np.asarray(input)
     if array.dtype.kind == "c":
         raise TypeError("Complex type not supported")
-    structure = generate_binary_structure(array.ndim, 1) if structure is None else np.asarray(structure, bool)
+    given, structure = structure, generate_binary_structure(array.ndim, 1) if structure is None else np.asarray(structure, bool)
     if structure.ndim != array.ndim:
         raise RuntimeError("structure and input must have equal rank")
     if structure.shape != (3,) * array.ndim:
         raise ValueError("structure dimensions must be equal to 3")
-    if not np.array_equal(structure, structure[(slice(None, None, -1),) * structure.ndim]):
+    if given is not None and not np.array_equal(structure, structure[(slice(None, None, -1),) * structure.ndim]):
         raise ValueError("structuring element is not symmetric")
     room = isinstance(output, np.ndarray)
+    usual = np.intp if array.size >= 2**31 - 2 else np.int32
     if not room:
-        usual = np.intp if array.size >= 2**31 - 2 else np.int32
-        output = s.output_of(usual if output is None else output, array)
+        output = None if output is None or output is usual else s.output_of(output, array)
     elif output.shape != array.shape:
         raise ValueError("input and output must have the same shape")
-    mask = np.asarray(array != 0, order="C")
-    if array.ndim == 0:
-        labels = mask.astype(np.int32)
-    elif array.size == 0:
-        labels = np.zeros(array.shape, np.int32)
-    else:
-        labels = _by_axes(mask, structure)
-        labels = _by_pairs(mask, structure) if labels is None else labels
+    labels = _labels(array, structure)
     count = int(labels.max()) if labels.size else 0
+    if output is None:
+        return labels.astype(usual, copy=False), count
     if output.dtype.kind in "biu" and count > (1 if output.dtype.kind == "b" else np.iinfo(output.dtype).max):
         raise RuntimeError("insufficient bit-depth in requested output type")
     output[...] = labels
