@@ -34,6 +34,16 @@ static inline int64_t fv__spectrum_length(int64_t least) {
     return n;
 }
 
+/* The length that is at least this and transformed directly. */
+static inline int64_t fv__spectrum_direct_length(int64_t least) {
+    for (int64_t n = FV_MAX(least, 2);; n++) {
+        int64_t rest = n;
+        for (int64_t factor = 2; factor <= 7; factor++)
+            while (rest % factor == 0) rest /= factor;
+        if (rest == 1) return n;
+    }
+}
+
 /* Bytes of memory for a transform of length n, and filling them. The memory is the caller's and is aligned to 64 bytes. */
 int64_t FV_ISA_NAME(fv__spectrum_bytes)(int64_t n);
 void    FV_ISA_NAME(fv__spectrum_prepare)(fv_spectrum *spectrum, int64_t n, void *memory);

@@ -40,6 +40,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(FV_ISA_NAME(fv__tiles_find)((const fv__tiles *)p, i->arena, &found, &tile, error));
     p->paths = found.paths;
     p->places = found.places;
+    p->pairs = found.pairs;
     const fv_image_type *places = &i->in[0]->image;
     if (places->ndim != 2 || places->shape[0] != fv__tiles_count(&found) || places->shape[1] != 3 || places->dtype != FV_FLOAT64)
         return fv_fail(error, FV_ERROR_USAGE, "places is not what place_tiles gives for these tiles");

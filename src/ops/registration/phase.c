@@ -1,24 +1,14 @@
 /* The shift between two images; see phase.h. */
 #include "ops/registration/phase.h"
 #include "base/math.h"
+#include "kernels/phase_correlation.h"
 
-enum { REACH = 8 }; /* voxels around the peak that its values between them come from */
 static const double turn = 0x1.921fb54442d18p+2, band = 0.12;
-
-/* The least length that is transformed directly. */
-static int64_t padded_length(int64_t n) {
-    for (;; n++) {
-        int64_t rest = n;
-        for (int prime = 2; prime <= 7; prime++)
-            while (rest % prime == 0) rest /= prime;
-        if (rest == 1) return n;
-    }
-}
 
 void fv__phase_lay_out(fv_phase *p, fv_scratch *pieces) {
     int64_t voxels = 1, all = 1;
     for (int c = 0; c < 3; c++) {
-        p->padded[c] = padded_length(p->size[c]);
+        p->padded[c] = p->size[c] > 1 ? fv__spectrum_direct_length(p->size[c]) : 1;
         voxels *= p->size[c];
         all *= p->padded[c];
     }
@@ -161,58 +151,21 @@ static bool find_peak(const fv_phase *p, int64_t peak[3]) {
     return best > 0;
 }
 
-/* Weights of the voxels around a place between them: a sine over its argument, ended softly. */
-static void kernel(double at, double weight[2 * REACH + 1]) {
-    for (int j = -REACH; j <= REACH; j++) {
-        double u = at - j, v = u * (turn / 2), soft = fv__cos(v / (2 * (REACH + 1)));
-        weight[j + REACH] = fabs(u) < 1e-9 ? 1 : fv__sin(v) / v * soft * soft;
-    }
-}
-
-/* What the correlation is at peak + at. */
-static double between(const fv_phase *p, const int64_t peak[3], const double at[3]) {
-    double weight[3][2 * REACH + 1], sum = 0;
-    for (int c = 0; c < 3; c++) kernel(at[c], weight[c]);
-    int deep = p->n == 3 ? REACH : 0;
-    for (int k = -deep; k <= deep; k++)
-        for (int j = -REACH; j <= REACH; j++) {
-            int64_t z = ((peak[2] + k) % p->padded[2] + p->padded[2]) % p->padded[2];
-            int64_t y = ((peak[1] + j) % p->padded[1] + p->padded[1]) % p->padded[1];
-            double  row = 0;
-            for (int i = -REACH; i <= REACH; i++) {
-                int64_t x = ((peak[0] + i) % p->padded[0] + p->padded[0]) % p->padded[0];
-                row += weight[0][i + REACH] * correlation(p, z, y)[x];
-            }
-            sum += row * weight[1][j + REACH] * (deep ? weight[2][k + REACH] : 1);
-        }
-    return sum;
-}
-
-/* Parabolas along each axis, of half the width each time. */
-static void refine(const fv_phase *p, const int64_t peak[3], double at[3]) {
-    for (double width = 0.5; width > 5e-4; width /= 2)
-        for (int c = 0; c < p->n; c++) {
-            double value[3], middle = at[c];
-            for (int k = 0; k < 3; k++) {
-                at[c] = middle + (k - 1) * width;
-                value[k] = between(p, peak, at);
-            }
-            double bend = value[0] - 2 * value[1] + value[2], step = bend < 0 ? (value[0] - value[2]) / (2 * bend) * width : 0;
-            at[c] = middle + FV_MAX(FV_MIN(step, width), -width);
-        }
-}
-
 static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
     fv_overlap o = overlap_at(p, offset);
-    int64_t    peak[3];
+    int64_t    peak[3], place[3];
     double     at[3] = { 0 };
     fill_data(p, &o);
     fv_spectrum_correlation both = { p->axis, p->n, p->data, weigh, p };
     FV_ISA_NAME(fv__spectrum_correlate)(&both);
     if (!find_peak(p, peak)) return false;
-    refine(p, peak, at);
-    for (int c = 0; c < 3; c++)
-        shift[c] = (double)(offset[c] + (2 * peak[c] > p->padded[c] ? peak[c] - p->padded[c] : peak[c])) + at[c];
+    fv_correlation whole = { .ndim = p->n, .data = p->data };
+    for (int c = 0; c < p->n; c++) {
+        whole.shape[p->n - 1 - c] = p->padded[c];
+        place[p->n - 1 - c] = 2 * peak[c] > p->padded[c] ? peak[c] - p->padded[c] : peak[c];
+    }
+    FV_ISA_NAME(fv__correlation_refine)(&whole, place, at);
+    for (int c = 0; c < 3; c++) shift[c] = c < p->n ? (double)offset[c] + at[p->n - 1 - c] : 0;
     return true;
 }
 

@@ -30,8 +30,9 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(FV_ISA_NAME(fv__tiles_find)((const fv__tiles *)p, i->arena, &found, &tile, error));
     p->paths = found.paths;
     p->places = found.places;
+    p->pairs = found.pairs;
     const fv_image_type *shifts = &i->in[0]->image;
-    int64_t              pairs = FV_ISA_NAME(fv__tiles_pairs)(&found, 0, 0, NULL), shape[] = { fv__tiles_count(&found), VALUES };
+    int64_t              pairs = fv__tiles_pairs(&found), shape[] = { fv__tiles_count(&found), VALUES };
     if (shifts->ndim != 2 || shifts->shape[0] != FV_MAX(pairs, 1) || shifts->shape[1] != 3 || shifts->dtype != FV_FLOAT64)
         return fv_fail(error, FV_ERROR_USAGE, "shifts is not what tile_shifts gives for these tiles");
     fv_image_type_init(&i->out->image, FV_FLOAT64, 2, shape);
@@ -154,8 +155,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     lay_out(&r->need, &s, r->scratch);
     s.shift = r->in[0]->data;
-    int64_t pairs = FV_ISA_NAME(fv__tiles_pairs)(found_in(p), 0, s.pairs, s.pair);
-    s.pairs = FV_MIN(s.pairs, pairs);
+    s.pairs = FV_MIN(s.pairs, fv__tiles_pairs(found_in(p)));
+    for (int64_t k = 0; k < s.pairs; k++) s.pair[k] = FV_ISA_NAME(fv__tiles_pair)(found_in(p), k);
     place_all(&s);
     for (int64_t i = 0; i < region->size[0]; i++) {
         int64_t tile = region->start[0] + i;

@@ -528,7 +528,7 @@ const fv_op FV_OP(register) = {
                "t = register(moving, fixed)\n"
                "write(t, \"t.tfm\")\n"
                "transform(moving, t, onto = fixed) |> write(\"aligned.nii.gz\")",
-    .version = 4,
+    .version = 5,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(registering),

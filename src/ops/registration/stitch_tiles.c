@@ -211,6 +211,61 @@ static fv_status place_all(const fv__tiles *p, const fv_matches *files, fv_image
     return check_places(p, files, places, error);
 }
 
+/* ---------------------------------------------------------------- pairs */
+
+/* What two tiles share, in whole pixels. */
+static bool share(const fv__tiles_found *found, int64_t i, int64_t j, fv__tile_pair *pair) {
+    *pair = (fv__tile_pair){ .tile = { i, j } };
+    for (int d = 0; d < 2; d++) {
+        int64_t apart = (int64_t)floor(fv__tiles_place(found, j, d) - fv__tiles_place(found, i, d) + 0.5);
+        pair->start[0][d] = FV_MAX(apart, 0);
+        pair->start[1][d] = FV_MAX(-apart, 0);
+        pair->size[d] = fv__tiles_edge(found, d) - (apart < 0 ? -apart : apart);
+        if (pair->size[d] < LEAST_SHARED) return false;
+    }
+    return true;
+}
+
+fv__tile_pair FV_ISA_NAME(fv__tiles_pair)(const fv__tiles_found *found, int64_t number) {
+    fv__tile_pair pair;
+    share(found, (int64_t)found->pairs.value[2 * number], (int64_t)found->pairs.value[2 * number + 1], &pair);
+    return pair;
+}
+
+/* All that share anything, in order, and the most pixels that each tile shares with another one. */
+static void find_sharing(const fv__tiles_found *found, fv_bytes *pairs, int64_t *most) {
+    int64_t n = fv__tiles_count(found);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++) {
+            fv__tile_pair pair;
+            if (!share(found, i, j, &pair)) continue;
+            int64_t shared = pair.size[0] * pair.size[1];
+            most[i] = FV_MAX(most[i], shared);
+            most[j] = FV_MAX(most[j], shared);
+            fv__bytes_append(pairs, &pair, sizeof pair);
+        }
+}
+
+/* A pair counts if it shares at least a third of the most that one of the two shares with any: corners of a grid do not. */
+static void find_pairs(fv_arena *arena, fv__tiles_found *found) {
+    fv_bytes sharing = { 0 };
+    int64_t *most = fv__arena_alloc(arena, (size_t)fv__tiles_count(found) * sizeof *most);
+    memset(most, 0, (size_t)fv__tiles_count(found) * sizeof *most);
+    find_sharing(found, &sharing, most);
+    int64_t              count = (int64_t)(sharing.size / sizeof(fv__tile_pair));
+    const fv__tile_pair *pair = (const fv__tile_pair *)sharing.data;
+    double              *numbers = fv__arena_alloc(arena, (size_t)FV_MAX(2 * count, 1) * sizeof *numbers);
+    found->pairs = (fv_list){ 0, numbers };
+    for (int64_t k = 0; k < count; k++) {
+        int64_t shared = 3 * pair[k].size[0] * pair[k].size[1];
+        if (shared < most[pair[k].tile[0]] && shared < most[pair[k].tile[1]]) continue;
+        for (int side = 0; side < 2; side++) numbers[found->pairs.count++] = (double)pair[k].tile[side];
+    }
+    fv__bytes_release(&sharing);
+}
+
+/* ---------------------------------------------------------------- all together */
+
 fv_status FV_ISA_NAME(fv__tiles_find)(const fv__tiles *p, fv_arena *arena, fv__tiles_found *found, fv_image_type *tile,
                                       fv_error *error) {
     fv_matches files;
@@ -222,6 +277,7 @@ fv_status FV_ISA_NAME(fv__tiles_find)(const fv__tiles *p, fv_arena *arena, fv__t
     fv__bytes_append(&lines, "", 1);
     found->paths = fv__arena_strdup(arena, (char *)lines.data);
     found->places = (fv_list){ 2 + 2 * files.count, places };
+    if (status == FV_OK) find_pairs(arena, found);
     fv__bytes_release(&lines);
     fv__matches_release(&files);
     return status;
@@ -242,49 +298,6 @@ fv_status FV_ISA_NAME(fv__tiles_identify)(const fv__tiles *p, fv_hasher *hasher,
     }
     fv__matches_release(&files);
     return status;
-}
-
-/* ---------------------------------------------------------------- pairs */
-
-/* What two tiles share, in whole pixels. */
-static bool share(const fv__tiles_found *found, int64_t i, int64_t j, fv__tile_pair *pair) {
-    *pair = (fv__tile_pair){ .tile = { i, j } };
-    for (int d = 0; d < 2; d++) {
-        int64_t apart = (int64_t)floor(fv__tiles_place(found, j, d) - fv__tiles_place(found, i, d) + 0.5);
-        pair->start[0][d] = FV_MAX(apart, 0);
-        pair->start[1][d] = FV_MAX(-apart, 0);
-        pair->size[d] = fv__tiles_edge(found, d) - (apart < 0 ? -apart : apart);
-        if (pair->size[d] < LEAST_SHARED) return false;
-    }
-    return true;
-}
-
-/* The most pixels that a tile shares with another one. */
-static int64_t most_shared(const fv__tiles_found *found, int64_t i) {
-    int64_t most = 0;
-    for (int64_t j = 0; j < fv__tiles_count(found); j++) {
-        fv__tile_pair pair;
-        if (i != j && share(found, FV_MIN(i, j), FV_MAX(i, j), &pair)) most = FV_MAX(most, pair.size[0] * pair.size[1]);
-    }
-    return most;
-}
-
-/* A pair counts if it shares at least a third of the most that one of the two shares with any: corners of a grid do not. */
-int64_t FV_ISA_NAME(fv__tiles_pairs)(const fv__tiles_found *found, int64_t first, int64_t most, fv__tile_pair *pairs) {
-    int64_t n = fv__tiles_count(found), count = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t here = -1;
-        for (int64_t j = i + 1; j < n; j++) {
-            fv__tile_pair pair;
-            if (!share(found, i, j, &pair)) continue;
-            if (here < 0) here = most_shared(found, i);
-            int64_t shared = 3 * pair.size[0] * pair.size[1];
-            if (shared < here && shared < most_shared(found, j)) continue;
-            if (count >= first && count < first + most) pairs[count - first] = pair;
-            count++;
-        }
-    }
-    return count;
 }
 
 /* ---------------------------------------------------------------- reading */

@@ -1,8 +1,8 @@
 /* Tiles of a stitched image: which files they are, where they should lie, and which of them overlap.
  *
- * All operators of stitching take the same parameters and find the same tiles. What infer finds is kept in two parameters of
- * their own, so that tasks need not look again: paths, a line for each file, and places: height and width of a tile, then y and x
- * of each, counted from the first row and column of all.
+ * All operators of stitching take the same parameters and find the same tiles. What infer finds is kept in three parameters of
+ * their own, so that tasks need not look again: paths, a line for each file; places: height and width of a tile, then y and x
+ * of each, counted from the first row and column of all; and pairs: the numbers of both tiles of each.
  */
 #ifndef FV_TILES_OF_STITCH_H
 #define FV_TILES_OF_STITCH_H
@@ -21,7 +21,8 @@
     bool        refine;
 #define FV__TILES_OWN                                                                                                            \
     const char *paths;                                                                                                           \
-    fv_list     places;
+    fv_list     places;                                                                                                          \
+    fv_list     pairs;
 
 /* Every parameter struct begins like this one, and ends in what is its own. */
 typedef struct fv__tiles {
@@ -53,7 +54,8 @@ typedef struct fv__tiles_found { /* own parameters */
         FV_PARAM(type, refine, .def = "true", .doc = "find where tiles lie; false: take the places as they are given")
 #define FV__TILES_OWN_PARAMS(type)                                                                                               \
     FV_PARAM(type, paths, .def = "", .own = true, .doc = "files that were found"),                                               \
-        FV_PARAM(type, places, .def = "", .own = true, .doc = "places that were found"), FV_PARAM_END
+        FV_PARAM(type, places, .def = "", .own = true, .doc = "places that were found"),                                         \
+        FV_PARAM(type, pairs, .def = "", .own = true, .doc = "pairs of tiles that share enough to be compared"), FV_PARAM_END
 
 /* The text of a call's arguments that hands these parameters on. */
 #define FV__TILES_HAND_ON                                                                                                        \
@@ -83,9 +85,8 @@ typedef struct fv__tile_pair {
     int64_t start[2][2], size[2];
 } fv__tile_pair;
 
-/* Pairs that share enough to be compared, in order. Only those of the numbers from `first` on are put into pairs, at most `most`;
- * gives how many there are in all. */
-int64_t FV_ISA_NAME(fv__tiles_pairs)(const fv__tiles_found *found, int64_t first, int64_t most, fv__tile_pair *pairs);
+static inline int64_t fv__tiles_pairs(const fv__tiles_found *found) { return found->pairs.count / 2; }
+fv__tile_pair         FV_ISA_NAME(fv__tiles_pair)(const fv__tiles_found *found, int64_t number);
 
 /* Reads a box of a tile, in its own coordinates. */
 fv_status FV_ISA_NAME(fv__tile_read)(const fv__tiles_found *found, int64_t tile, const fv_block *block, fv_error *error);

@@ -13,7 +13,19 @@ typedef struct {
 
 static const fv_param params[] = { FV__TILES_PARAMS(tile_shifts), FV__TILES_OWN_PARAMS(tile_shifts) };
 
-enum { VALUES = 3, WINDOW = 512, PEAKS = 5 }; /* numbers of a pair; the longest edge that is compared; places that are tried */
+enum {
+    VALUES = 3,
+    WINDOW = 512,
+    FINE = 256,
+    PEAKS = 5
+}; /* numbers of a pair; the longest edge that is compared, and for
+    * fractions of pixels; places that are tried */
+enum {
+    LANES = 8,
+    GLANCE = 1 << 14,
+    PLENTY = 1 << 16
+}; /* sums made at once; pixels that tell how much there is to see, and how
+    * well two tiles agree: of more every so many rows count */
 
 static const fv__tiles_found *found_in(const tile_shifts *p) { return (const fv__tiles_found *)&p->paths; }
 
@@ -24,7 +36,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(FV_ISA_NAME(fv__tiles_find)((const fv__tiles *)p, i->arena, &found, &tile, error));
     p->paths = found.paths;
     p->places = found.places;
-    int64_t pairs = FV_ISA_NAME(fv__tiles_pairs)(&found, 0, 0, NULL), shape[] = { FV_MAX(pairs, 1), VALUES };
+    p->pairs = found.pairs;
+    int64_t pairs = fv__tiles_pairs(&found), shape[] = { FV_MAX(pairs, 1), VALUES };
     i->out->kind = FV_KIND_IMAGE;
     fv_image_type_init(&i->out->image, FV_FLOAT64, 2, shape);
     snprintf(i->out->image.axis[0], sizeof i->out->image.axis[0], "pair");
@@ -60,31 +73,19 @@ typedef struct {
     void                  *pixels;            /* as they are read */
     float                 *line;
     float                 *shared[2]; /* what both tiles show */
-    fv_phase               phase;
-    void                  *phase_memory;
+    fv_correlation         correlation;
+    void                  *tables; /* and data of the correlation */
 } work;
-
-static int64_t window_edge(int64_t shared) { return FV_MIN(shared, WINDOW); }
-
-/* A length that is transformed directly: with no factor above 7. */
-static int64_t transform_length(int64_t least) {
-    for (int64_t n = FV_MAX(least, 2);; n++) {
-        int64_t rest = n;
-        for (int64_t factor = 2; factor <= 7; factor++)
-            while (rest % factor == 0) rest /= factor;
-        if (rest == 1) return n;
-    }
-}
 
 /* Room for the largest pair of a tile: it shares no more than a whole tile. */
 static size_t lay_out(work *w, const int64_t *shared, void *memory) {
     fv_scratch pieces = { memory };
-    int64_t    n = shared[0] * shared[1],
-            shape[2] = { transform_length(window_edge(shared[0])), transform_length(window_edge(shared[1])) };
+    int64_t    n = shared[0] * shared[1], shape[2] = { fv__spectrum_direct_length(FV_MIN(shared[0], WINDOW)),
+                                                       fv__spectrum_direct_length(FV_MIN(shared[1], WINDOW)) };
     w->pixels = fv__scratch_take(&pieces, n * w->inner * (int64_t)fv_dtype_size(w->type.dtype));
     w->line = fv__scratch_take(&pieces, shared[1] * w->inner * (int64_t)sizeof(float));
     for (int k = 0; k < 2; k++) w->shared[k] = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
-    w->phase_memory = fv__scratch_take(&pieces, FV_ISA_NAME(fv__phase_bytes)(2, shape));
+    w->tables = fv__scratch_take(&pieces, FV_ISA_NAME(fv__correlation_bytes)(2, shape));
     return pieces.used;
 }
 
@@ -103,9 +104,22 @@ static size_t scratch(const fv_need *n) {
     if (FV_ISA_NAME(fv__tile_type)(w.found, &w.type, &memory, NULL) != FV_OK) return 64;
     describe(&w);
     for (int64_t k = n->region.start[0]; k < n->region.start[0] + n->region.size[0]; k++)
-        if (FV_ISA_NAME(fv__tiles_pairs)(w.found, k, 1, &w.pair) > k)
-            for (int d = 0; d < 2; d++) most[d] = FV_MAX(most[d], w.pair.size[d]);
+        for (int d = 0; d < 2 && k < fv__tiles_pairs(w.found); d++)
+            most[d] = FV_MAX(most[d], FV_ISA_NAME(fv__tiles_pair)(w.found, k).size[d]);
     return lay_out(&w, most, NULL) + (size_t)memory;
+}
+
+/* Adds the pixels that were read, the colours of each together. */
+static void add_plane(work *w, int side) {
+    const fv__tile_pair *pair = &w->pair;
+    int64_t              length = pair->size[1] * w->inner;
+    for (int64_t row = 0; row < pair->size[0]; row++) {
+        const char *from = (const char *)w->pixels + row * length * (int64_t)fv_dtype_size(w->type.dtype);
+        float      *to = w->shared[side] + row * pair->size[1];
+        fv__kernels_current()->convert(w->line, FV_FLOAT32, from, w->type.dtype, length);
+        for (int64_t i = 0; i < length; i++)
+            if (isfinite(w->line[i])) to[i / w->inner] += w->line[i];
+    }
 }
 
 /* What the pair shares, of one of its tiles: the mean of all planes and colours. */
@@ -120,7 +134,8 @@ static fv_status load(work *w, int side, fv_error *error) {
         region.size[y + d] = pair->size[d];
     }
     for (int d = 0; d < y; d++) region.size[d] = 1;
-    memset(w->shared[side], 0, (size_t)n * sizeof(float));
+    bool plain = w->planes * w->inner == 1 && !fv_dtype_is_float(w->type.dtype);
+    if (!plain) memset(w->shared[side], 0, (size_t)n * sizeof(float));
     for (int64_t plane = 0; plane < w->planes; plane++) {
         int64_t rest = plane;
         for (int d = y - 1; d >= 0; d--) {
@@ -130,43 +145,69 @@ static fv_status load(work *w, int side, fv_error *error) {
         fv_block block;
         fv__block_init(&block, w->type.dtype, &region, w->pixels);
         FV_TRY(FV_ISA_NAME(fv__tile_read)(w->found, pair->tile[side], &block, error));
-        for (int64_t row = 0; row < pair->size[0]; row++) {
-            int64_t     length = pair->size[1] * w->inner;
-            const char *from = (const char *)w->pixels + row * length * (int64_t)fv_dtype_size(w->type.dtype);
-            float      *to = w->shared[side] + row * pair->size[1];
-            fv__kernels_current()->convert(w->line, FV_FLOAT32, from, w->type.dtype, length);
-            for (int64_t i = 0; i < length; i++)
-                if (isfinite(w->line[i])) to[i / w->inner] += w->line[i];
-        }
+        if (plain)
+            fv__kernels_current()->convert(w->shared[side], FV_FLOAT32, w->pixels, w->type.dtype, n);
+        else
+            add_plane(w, side);
     }
     return FV_OK;
 }
 
-/* The sums of a window of what one tile shows. */
-static double variance(const work *w, int side, const int64_t *start, const int64_t *size) {
-    double sum = 0, squares = 0, n = (double)(size[0] * size[1]);
-    for (int64_t y = start[0]; y < start[0] + size[0]; y++) {
-        const float *row = w->shared[side] + y * w->pair.size[1];
-        double       part = 0, part_squares = 0;
-        for (int64_t x = start[1]; x < start[1] + size[1]; x++) {
-            part += (double)row[x];
-            part_squares += (double)row[x] * (double)row[x];
-        }
-        sum += part;
-        squares += part_squares;
+/* ---------------------------------------------------------------- sums */
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef float  floats __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+/* Sums over two images, lane by lane: of a, b, a a, b b, a b. */
+typedef struct {
+    lanes a, b, aa, bb, ab;
+} products;
+
+static double sum_lanes(lanes v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+
+static void add_products(const float *a, const float *b, int64_t n, products *sum) {
+    products s = *sum;
+    for (int64_t x = 0; x < n; x += LANES) {
+        floats here = { 0 }, there = { 0 };
+        if (x + LANES <= n) {
+            here = *(const floats *)(a + x);
+            there = *(const floats *)(b + x);
+        } else
+            for (int l = 0; l < n - x; l++) {
+                here[l] = a[x + l];
+                there[l] = b[x + l];
+            }
+        lanes u = __builtin_convertvector(here, lanes), v = __builtin_convertvector(there, lanes);
+        s.a += u;
+        s.b += v;
+        s.aa += u * u;
+        s.bb += v * v;
+        s.ab += u * v;
     }
-    return squares / n - sum / n * (sum / n);
+    *sum = s;
+}
+
+/* How much there is to see in a window of both tiles: the variance of the one that shows less. */
+static double to_see(const work *w, const int64_t *start, const int64_t *size) {
+    products sum = { 0 };
+    int64_t  every = FV_MAX(size[0] * size[1] / GLANCE, 1), rows = 0;
+    for (int64_t y = start[0]; y < start[0] + size[0]; y += every, rows++) {
+        int64_t row = y * w->pair.size[1] + start[1];
+        add_products(w->shared[0] + row, w->shared[1] + row, size[1], &sum);
+    }
+    double n = (double)(rows * size[1]), a = sum_lanes(sum.a) / n, b = sum_lanes(sum.b) / n;
+    return FV_MIN(sum_lanes(sum.aa) / n - a * a, sum_lanes(sum.bb) / n - b * b);
 }
 
 /* Of a long strip the part with most to see is compared. */
-static void choose_window(work *w) {
+static void choose_window(work *w, int64_t edge) {
     const int64_t *shared = w->pair.size;
     double         best = -1;
-    for (int d = 0; d < 2; d++) w->size[d] = window_edge(shared[d]);
+    for (int d = 0; d < 2; d++) w->size[d] = FV_MIN(shared[d], edge);
     for (int64_t y = 0; y + w->size[0] <= shared[0]; y += w->size[0])
         for (int64_t x = 0; x + w->size[1] <= shared[1]; x += w->size[1]) {
             const int64_t start[2] = { y, x };
-            double        seen = FV_MIN(variance(w, 0, start, w->size), variance(w, 1, start, w->size));
+            double        seen = to_see(w, start, w->size);
             if (seen <= best) continue;
             best = seen;
             memcpy(w->start, start, sizeof w->start);
@@ -186,24 +227,25 @@ static void fill(work *w, const int64_t *shift, double part) {
     for (int d = 0; d < 2; d++) {
         int64_t far = shift[d] < 0 ? -shift[d] : shift[d];
         size[d] = FV_MIN(w->size[d], shared[d] - far);
-        shape[d] = transform_length(size[d]);
+        shape[d] = fv__spectrum_direct_length(size[d]);
         start[0][d] = FV_MIN(w->start[d], shared[d] - far - size[d]) + FV_MAX(shift[d], 0);
         start[1][d] = start[0][d] - shift[d];
     }
-    FV_ISA_NAME(fv__phase_prepare)(&w->phase, 2, shape, w->phase_memory);
-    memset(w->phase.data, 0, (size_t)(2 * shape[0] * shape[1]) * sizeof(double));
+    FV_ISA_NAME(fv__correlation_prepare)(&w->correlation, 2, shape, w->tables);
+    memset(w->correlation.data, 0, (size_t)(2 * shape[0] * shape[1]) * sizeof(double));
     for (int64_t x = 0; x < size[1]; x++) w->line[x] = (float)taper(x, size[1], part);
-    for (int side = 0; side < 2; side++) {
-        const float *from = w->shared[side] + start[side][0] * shared[1] + start[side][1];
-        double       mean = 0;
-        for (int64_t y = 0; y < size[0]; y++)
-            for (int64_t x = 0; x < size[1]; x++) mean += (double)from[y * shared[1] + x];
-        mean /= (double)(size[0] * size[1]);
-        for (int64_t y = 0; y < size[0]; y++) {
-            double  edge = taper(y, size[0], part);
-            double *to = w->phase.data + 2 * y * shape[1] + side;
-            for (int64_t x = 0; x < size[1]; x++)
-                to[2 * x] = ((double)from[y * shared[1] + x] - mean) * edge * (double)w->line[x];
+    const float *from[2];
+    products     sum = { 0 };
+    for (int side = 0; side < 2; side++) from[side] = w->shared[side] + start[side][0] * shared[1] + start[side][1];
+    for (int64_t y = 0; y < size[0]; y++) add_products(from[0] + y * shared[1], from[1] + y * shared[1], size[1], &sum);
+    double n = (double)(size[0] * size[1]), mean[2] = { sum_lanes(sum.a) / n, sum_lanes(sum.b) / n };
+    for (int64_t y = 0; y < size[0]; y++) {
+        double       edge = taper(y, size[0], part), *to = w->correlation.data + 2 * y * shape[1];
+        const float *a = from[0] + y * shared[1], *b = from[1] + y * shared[1];
+        for (int64_t x = 0; x < size[1]; x++) {
+            double window = edge * (double)w->line[x];
+            to[2 * x] = ((double)a[x] - mean[0]) * window;
+            to[2 * x + 1] = ((double)b[x] - mean[1]) * window;
         }
     }
 }
@@ -212,39 +254,30 @@ static void fill(work *w, const int64_t *shift, double part) {
 static double agreement(const work *w, const int64_t *shift) {
     const int64_t *size = w->pair.size;
     int64_t        first[2], last[2];
-    double         sum[5] = { 0 };
+    products       sum = { 0 };
     for (int d = 0; d < 2; d++) { /* first[i] = second[i - shift] */
         first[d] = FV_MAX(shift[d], 0);
         last[d] = FV_MIN(size[d], size[d] + shift[d]);
         if (last[d] - first[d] < FV_MAX(size[d] / 4, 4)) return 0;
     }
-    for (int64_t y = first[0]; y < last[0]; y++) {
-        const float *a = w->shared[0] + y * size[1], *b = w->shared[1] + (y - shift[0]) * size[1] - shift[1];
-        double       part[5] = { 0 };
-        for (int64_t x = first[1]; x < last[1]; x++) {
-            double u = (double)a[x], v = (double)b[x];
-            part[0] += u;
-            part[1] += v;
-            part[2] += u * u;
-            part[3] += v * v;
-            part[4] += u * v;
-        }
-        for (int k = 0; k < 5; k++) sum[k] += part[k];
-    }
-    double n = (double)((last[0] - first[0]) * (last[1] - first[1])), spread_a = sum[2] - sum[0] * sum[0] / n,
-           spread_b = sum[3] - sum[1] * sum[1] / n;
-    bool flat = spread_a <= 1e-12 * sum[2] || spread_b <= 1e-12 * sum[3];
-    return flat ? 0 : (sum[4] - sum[0] * sum[1] / n) / sqrt(spread_a * spread_b);
+    int64_t every = FV_MAX((last[0] - first[0]) * (last[1] - first[1]) / PLENTY, 1), rows = 0;
+    for (int64_t y = first[0]; y < last[0]; y += every, rows++)
+        add_products(w->shared[0] + y * size[1] + first[1], w->shared[1] + (y - shift[0]) * size[1] + first[1] - shift[1],
+                     last[1] - first[1], &sum);
+    double n = (double)(rows * (last[1] - first[1])), a = sum_lanes(sum.a), b = sum_lanes(sum.b), aa = sum_lanes(sum.aa),
+           bb = sum_lanes(sum.bb), spread_a = aa - a * a / n, spread_b = bb - b * b / n;
+    bool flat = spread_a <= 1e-12 * aa || spread_b <= 1e-12 * bb;
+    return flat ? 0 : (sum_lanes(sum.ab) - a * b / n) / sqrt(spread_a * spread_b);
 }
 
 /* Of the highest peaks of the correlation the one at which the pixels agree best; -1: none. */
-static int choose_peak(work *w, int64_t limit, fv_phase_peak *peaks, double *agrees) {
+static int choose_peak(work *w, int64_t limit, fv_correlation_peak *peaks, double *agrees) {
     int64_t limits[2], none[2] = { 0, 0 };
     int     chosen = -1;
     for (int d = 0; d < 2; d++) limits[d] = limit ? limit : w->pair.size[d] / 2;
     fill(w, none, 0.125);
-    FV_ISA_NAME(fv__phase_correlate)(&w->phase, 0.5);
-    int count = FV_ISA_NAME(fv__phase_peaks)(&w->phase, limits, peaks, PEAKS);
+    FV_ISA_NAME(fv__correlation_run)(&w->correlation, true);
+    int count = FV_ISA_NAME(fv__correlation_peaks)(&w->correlation, limits, peaks, PEAKS);
     *agrees = 0;
     for (int k = 0; k < count; k++) {
         double here = agreement(w, peaks[k].shift);
@@ -258,16 +291,18 @@ static int choose_peak(work *w, int64_t limit, fv_phase_peak *peaks, double *agr
 /* Once whole pixels are known, both windows show the same: a fraction of them then comes without a bias from the plain
  * correlation, which hears noise least. */
 static void compare(work *w, int64_t limit, double *out) {
-    fv_phase_peak peaks[PEAKS], near[1];
-    double        fraction[2] = { 0, 0 };
-    const int64_t one[2] = { 1, 1 };
-    choose_window(w);
+    fv_correlation_peak peaks[PEAKS], near[1];
+    double              fraction[2] = { 0, 0 };
+    const int64_t       one[2] = { 1, 1 };
+    choose_window(w, WINDOW);
     int chosen = choose_peak(w, limit, peaks, &out[2]);
     out[0] = out[1] = 0;
     if (chosen < 0) return;
+    choose_window(w, FINE);
     fill(w, peaks[chosen].shift, 0.5);
-    FV_ISA_NAME(fv__phase_correlate)(&w->phase, 0);
-    if (FV_ISA_NAME(fv__phase_peaks)(&w->phase, one, near, 1)) FV_ISA_NAME(fv__phase_refine)(&w->phase, near[0].shift, fraction);
+    FV_ISA_NAME(fv__correlation_run)(&w->correlation, false);
+    if (FV_ISA_NAME(fv__correlation_peaks)(&w->correlation, one, near, 1))
+        FV_ISA_NAME(fv__correlation_refine)(&w->correlation, near[0].shift, fraction);
     for (int d = 0; d < 2; d++) {
         double apart = fv__tiles_place(w->found, w->pair.tile[1], d) - fv__tiles_place(w->found, w->pair.tile[0], d);
         out[d] = (double)(w->pair.start[0][d] - w->pair.start[1][d] + peaks[chosen].shift[d]) + fraction[d] - apart;
@@ -284,7 +319,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     for (int64_t k = 0; k < region->size[0]; k++) {
         double  found[VALUES] = { 0 };
         int64_t number = region->start[0] + k;
-        if (p->refine && FV_ISA_NAME(fv__tiles_pairs)(w.found, number, 1, &w.pair) > number) {
+        if (p->refine && number < fv__tiles_pairs(w.found)) {
+            w.pair = FV_ISA_NAME(fv__tiles_pair)(w.found, number);
             lay_out(&w, w.pair.size, r->scratch);
             for (int side = 0; side < 2; side++) FV_TRY(load(&w, side, error));
             compare(&w, p->limit, found);
@@ -301,7 +337,7 @@ const fv_op FV_OP(tile_shifts) = {
     .name = "tile_shifts",
     .family = "registration",
     .brief = "how far neighbouring tiles lie from where they should",
-    .version = 1,
+    .version = 2,
     .also = "pairwise_shifts, translation_computation",
     .doc =
         "The tiles of the example: tile_shifts(\"tiles/*.tif\", grid = [1, 2], overlap = 0.3). What stitch finds out "
