@@ -137,8 +137,8 @@ static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) {
     release_address(&a);
     if (status != FV_OK || answered || call->unranged) return status;
     char *name = shown(path);
-    status = fv_fail(error, FV_ERROR_IO, "cannot %s %s: %s (tried %d times)", call->body ? "write" : "read", name, call->message,
-                     TRIES);
+    status = fv_fail(error, FV_ERROR_IO, "cannot %s %s: %s (tried %d times)", call->body || call->give ? "write" : "read", name,
+                     call->message, TRIES);
     free(name);
     return status;
 }
@@ -360,9 +360,28 @@ fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int
     return check(path, facts, &call, error);
 }
 
-fv_status fv__remote_put(const char *path, const void *data, size_t size, fv_error *error) {
-    fv_remote_call call = { .method = "PUT", .body = data ? data : "", .body_size = size };
+static int64_t give_from_file(void *context, size_t offset, void *data, size_t size) {
+    return pread(*(const int *)context, data, size, (off_t)offset);
+}
+
+static fv_status put_open_file(int fd, int64_t size, const char *path, fv_error *error) {
+    const int64_t  most = (int64_t)5 << 30; /* that S3 takes in one request */
+    fv_remote_call call = { .method = "PUT", .give = give_from_file, .context = &fd, .body_size = (size_t)size };
+    if (!size) call = (fv_remote_call){ .method = "PUT", .body = "" };
+    if (size > most && !strncmp(path, "s3://", 5))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: a file there can have 5 GiB, and this one has %lld bytes; write Zarr", path,
+                       (long long)size);
     FV_TRY(ask(path, &call, error));
     forget(path);
     return succeeded(&call) ? FV_OK : refused(path, &call, error);
+}
+
+fv_status fv__remote_put_file(const char *file, const char *path, fv_error *error) {
+    fv_file_id id;
+    int        fd;
+    FV_TRY(fv__file_identify(file, &id, error));
+    FV_TRY(fv__file_open_read(file, &fd, error));
+    fv_status status = put_open_file(fd, id.size, path, error);
+    close(fd);
+    return status;
 }

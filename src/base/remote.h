@@ -43,7 +43,8 @@ fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int
  * false if it is not; and its bytes into a local file. */
 bool      fv__remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd);
 fv_status fv__remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
-fv_status fv__remote_put(const char *path, const void *data, size_t size, fv_error *error);
+/* Sends a local file. */
+fv_status fv__remote_put_file(const char *file, const char *path, fv_error *error);
 /* The files of a local folder below a remote address; those that describe it (zarr.json, .zarray, ...) last, and its own at the
  * very end: who finds these finds everything. */
 fv_status fv__remote_upload(const char *folder, const char *path, fv_error *error);

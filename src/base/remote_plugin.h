@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FV_REMOTE_VERSION = 3, FV_REMOTE_TEXT = 256 };
+enum { FV_REMOTE_VERSION = 4, FV_REMOTE_TEXT = 256 };
 
 typedef struct fv_remote_call {
     const char *method, *url;
@@ -15,10 +15,12 @@ typedef struct fv_remote_call {
     const char *signing;  /* "aws:amz:REGION:s3"; NULL: not signed */
     const char *user;     /* "KEY:SECRET" to sign with */
     const char *token;    /* of a session; NULL: none */
-    const void *body;     /* of a PUT */
-    size_t      body_size;
-    size_t      room; /* bytes that the answer must not exceed */
-    void       *data; /* where it goes; NULL: to take */
+    const void *body;     /* of a PUT; NULL: none, or give has it */
+    /* Up to size bytes of the body from an offset; -1: they cannot be had. NULL: there is no body, or body is it. */
+    int64_t (*give)(void *context, size_t offset, void *data, size_t size);
+    size_t body_size;
+    size_t room; /* bytes that the answer must not exceed */
+    void  *data; /* where it goes; NULL: to take */
     bool (*take)(void *context, size_t offset, const void *data, size_t size);
     void *context;
     long  patience; /* seconds in which something must arrive */

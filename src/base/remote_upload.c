@@ -1,12 +1,11 @@
-/* Folders that become remote: many files at a time, as long as the bytes of those on their way stay below a bound; those that
- * describe a folder afterwards, one by one, the innermost first. */
+/* Folders that become remote: many files at a time; those that describe a folder afterwards, one by one, the innermost first. */
 #include "base/remote.h"
 #include "base/session.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 
-enum { SENDERS = 8, MOST_ON_THEIR_WAY = 256 << 20 };
+enum { SENDERS = 8 };
 
 typedef struct {
     char **from, **to;
@@ -61,36 +60,18 @@ static fv_status gather(const char *folder, const char *path, file_list *data, f
     return status;
 }
 
-static fv_status upload_file(const char *from, const char *to, fv_error *error) {
-    fv_bytes  bytes = { 0 };
-    fv_status status = fv__file_read_all(from, (size_t)2 << 30, &bytes, error);
-    if (status == FV_OK) status = fv__remote_put(to, bytes.data, bytes.size, error);
-    fv__bytes_release(&bytes);
-    return status;
-}
-
 typedef struct {
     const file_list *list;
     pthread_mutex_t  mutex; /* guards what follows */
-    pthread_cond_t   room;
     size_t           next;
-    int64_t          on_their_way;
     fv_error         failure; /* the first; code FV_OK: none */
 } sending;
 
-/* The next file, when there is room for its bytes; false: there is none, or something went wrong. */
-static bool take_next(sending *s, size_t *index, int64_t *size) {
-    bool taken = false;
+/* False: there is no other file, or something went wrong. */
+static bool take_next(sending *s, size_t *index) {
     pthread_mutex_lock(&s->mutex);
-    if (s->next < s->list->count && s->failure.code == FV_OK) {
-        fv_file_id id = { 0 };
-        *index = s->next++;
-        if (fv__file_identify(s->list->from[*index], &id, NULL) != FV_OK) id.size = 0;
-        while (s->on_their_way && s->on_their_way + id.size > MOST_ON_THEIR_WAY) pthread_cond_wait(&s->room, &s->mutex);
-        taken = s->failure.code == FV_OK;
-        *size = id.size;
-        if (taken) s->on_their_way += id.size;
-    }
+    bool taken = s->next < s->list->count && s->failure.code == FV_OK;
+    if (taken) *index = s->next++;
     pthread_mutex_unlock(&s->mutex);
     return taken;
 }
@@ -98,21 +79,18 @@ static bool take_next(sending *s, size_t *index, int64_t *size) {
 static void *send_files(void *context) {
     sending *s = context;
     size_t   index;
-    int64_t  size = 0;
-    while (take_next(s, &index, &size)) {
+    while (take_next(s, &index)) {
         fv_error  error = { 0 };
-        fv_status status = upload_file(s->list->from[index], s->list->to[index], &error);
+        fv_status status = fv__remote_put_file(s->list->from[index], s->list->to[index], &error);
         pthread_mutex_lock(&s->mutex);
-        s->on_their_way -= size;
         if (status != FV_OK && s->failure.code == FV_OK) s->failure = error;
-        pthread_cond_broadcast(&s->room);
         pthread_mutex_unlock(&s->mutex);
     }
     return NULL;
 }
 
 static fv_status send_at_once(const file_list *list, fv_error *error) {
-    sending   s = { .list = list, .mutex = PTHREAD_MUTEX_INITIALIZER, .room = PTHREAD_COND_INITIALIZER };
+    sending   s = { .list = list, .mutex = PTHREAD_MUTEX_INITIALIZER };
     pthread_t threads[SENDERS];
     size_t    started = 0, most = FV_MIN(list->count, (size_t)SENDERS);
     fv__io_enter();
@@ -129,7 +107,7 @@ fv_status fv__remote_upload(const char *folder, const char *path, fv_error *erro
     fv_status status = gather(folder, path, &data, &describing, error);
     if (status == FV_OK) status = send_at_once(&data, error);
     for (size_t i = 0; i < describing.count && status == FV_OK; i++)
-        status = upload_file(describing.from[i], describing.to[i], error);
+        status = fv__remote_put_file(describing.from[i], describing.to[i], error);
     release_list(&data);
     release_list(&describing);
     return status;

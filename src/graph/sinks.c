@@ -1,4 +1,5 @@
 /* What a pipeline is asked for: files, scalars, tables and kept images. */
+#include "base/remote.h"
 #include "graph/build.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,10 @@ static bool check_table_sink(builder *b, const fv_sink *sink) {
     bool table = sink->value->type.kind == FV_KIND_TABLE;
     if (format->check && format->check(sink->file, table ? sink->value->type.table : NULL, &error) != FV_OK)
         fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
+    if (fv__is_remote(sink->file) && (format->in_place || sink->append))
+        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
+                    "write: %s: %s local files only; whole tables as CSV, TSV, JSON lines and Parquet go to http and s3, too",
+                    sink->file, format->in_place ? "databases are" : "tables are appended to");
     if (format->alone && sink->append)
         fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: nothing is appended to a picture; leave append out");
     return format->alone != NULL;

@@ -193,8 +193,14 @@ fv_status fv__format_for_reading(const char *path, const fv_format **format, fv_
 }
 fv_status fv__format_for_writing(const char *path, const fv_format **format, fv_error *error) {
     FV_TRY(find(path, true, format, error));
-    if (!fv__is_remote(path) || ((*format)->folder && !fv__format_around(path))) return FV_OK;
-    return fv_fail(error, FV_ERROR_USAGE, "%s: to http and s3 only whole Zarr images are written: end the name in .zarr", path);
+    if (!fv__is_remote(path)) return FV_OK;
+    bool parts = (*format)->parts && match(path, (*format)->parts);
+    if (!parts && !(*format)->per_slice && !fv__format_around(path)) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "%s: to http and s3 only whole images are written, in one file or as Zarr, and this one %s", path,
+                   parts                  ? "has its voxels in files beside it"
+                   : (*format)->per_slice ? "has a file for each slice"
+                                          : "lies inside another");
 }
 
 bool fv__format_in_parts(const char *path) {

@@ -34,6 +34,7 @@ static CURL *handle(void) {
 typedef struct {
     CURL           *curl;
     fv_remote_call *call;
+    size_t          given; /* bytes of the body */
 } exchange;
 
 /* What a server says about a failure is nobody's data. */
@@ -87,6 +88,25 @@ static size_t take_header(char *line, size_t one, size_t count, void *context) {
 
 /* ---------------------------------------------------------------- the question */
 
+static size_t give_body(char *data, size_t one, size_t count, void *context) {
+    exchange       *e = context;
+    fv_remote_call *call = e->call;
+    int64_t         size = call->give(call->context, e->given, data, one * count);
+    if (size < 0) {
+        snprintf(call->message, sizeof call->message, "what is to be sent cannot be read");
+        return CURL_READFUNC_ABORT;
+    }
+    e->given += (size_t)size;
+    return (size_t)size;
+}
+
+/* A server that sends the request elsewhere gets the body once more. */
+static int give_again(void *context, curl_off_t offset, int origin) {
+    if (origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
+    ((exchange *)context)->given = (size_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
 static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value) {
     size_t size = strlen(name) + strlen(value) + 3;
     char  *line = malloc(size);
@@ -100,13 +120,13 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
 static struct curl_slist *headers(const fv_remote_call *call) {
     struct curl_slist *list = NULL;
     if (call->if_match) list = add_header(list, "If-Match", call->if_match);
-    if (call->body) list = add_header(list, "Content-Type", "application/octet-stream");
+    if (call->body || call->give) list = add_header(list, "Content-Type", "application/octet-stream");
     if (call->signing) list = add_header(list, "x-amz-content-sha256", "UNSIGNED-PAYLOAD");
     if (call->signing && call->token) list = add_header(list, "x-amz-security-token", call->token);
     return list;
 }
 
-static void ask(CURL *curl, const fv_remote_call *call) {
+static void ask(CURL *curl, const fv_remote_call *call, exchange *e) {
     curl_easy_setopt(curl, CURLOPT_URL, call->url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -127,6 +147,14 @@ static void ask(CURL *curl, const fv_remote_call *call) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body);
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_size);
     }
+    if (call->give) {
+        curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->body_size);
+        curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_body);
+        curl_easy_setopt(curl, CURLOPT_READDATA, e);
+        curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, give_again);
+        curl_easy_setopt(curl, CURLOPT_SEEKDATA, e);
+    }
     if (call->signing) {
         curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, call->signing);
         curl_easy_setopt(curl, CURLOPT_USERPWD, call->user);
@@ -145,11 +173,11 @@ static bool perform(fv_remote_call *call) {
         snprintf(call->message, sizeof call->message, "libcurl cannot begin");
         return false;
     }
-    exchange           e = { curl, call };
+    exchange           e = { curl, call, 0 };
     struct curl_slist *list = headers(call);
     char               reason[CURL_ERROR_SIZE] = "";
     curl_off_t         length = -1;
-    ask(curl, call);
+    ask(curl, call, &e);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);

@@ -409,7 +409,8 @@ static fv_status name_parts(fv_outputs *outputs, const fv_output *p, fv_error *e
 /* What is there under a remote name is only known when it is: the ledger follows it. */
 static fv_status send_output(fv_outputs *outputs, const fv_output *p, fv_error *error) {
     identity id;
-    FV_TRY(fv__remote_upload(p->temporary, p->path, error));
+    FV_TRY(fv__path_is_folder(p->temporary) ? fv__remote_upload(p->temporary, p->path, error)
+                                            : fv__remote_put_file(p->temporary, p->path, error));
     FV_TRY(fv__path_remove(p->temporary, error));
     if (!identify(p->path, &id)) return fv_fail(error, FV_ERROR_IO, "%s was written but cannot be found", p->path);
     fv_hash file = file_hash(p->path, &id);

@@ -407,8 +407,34 @@ def what_others_have_written_there_is_not_replaced(folder):
     with serve(f"{folder}/www") as server:
         said = run("convert", "in.npy", f"{server.url}/bucket/theirs.zarr", "--quiet", folder=folder, code=2).stderr
         assert "--overwrite" in said, said
-        said = run("convert", "in.npy", f"{server.url}/bucket/a.tif", "--quiet", folder=folder, code=2).stderr
-        assert "end the name in .zarr" in said, said
+        for name, why in (("a_{z}.tif", "a file for each slice"), ("a.nhdr", "in files beside it"),
+                          ("a.zarr/inside/0", "lies inside another")):
+            said = run("run", "-q", "-e", f'read("in.npy") |> write("{server.url}/bucket/{name}")', folder=folder, code=2).stderr
+            assert "only whole images are written" in said and why in said, said
+        said = run("run", "-q", "-e", f'write(measure(label(read("in.npy") > 3990)), "{server.url}/bucket/t.db")', folder=folder,
+                   code=2).stderr
+        assert "local" in said, said
+
+
+@test
+def every_format_is_written_to_a_server_and_so_are_tables(folder):
+    make(folder)
+    names = ["a.tif", "a.nii", "a.nii.gz", "a.npy", "a.mrc", "a.nrrd", "a.raw"]
+    names += ["a.h5"] if (BUILD / "fovea-hdf5.so").exists() else []
+    with serve(f"{folder}/www", key=(SECRETS["AWS_ACCESS_KEY_ID"], SECRETS["AWS_SECRET_ACCESS_KEY"])) as server:
+        place = dict(SECRETS, AWS_ENDPOINT_URL=server.url)
+        for name in names:
+            write = f'read("in.npy") |> write("s3://bucket/{name}")'
+            run("run", "-q", "-e", write, folder=folder, environment=place)
+            run("convert", "in.npy", name, "--quiet", folder=folder)
+            assert pathlib.Path(folder, name).read_bytes() == pathlib.Path(folder, "www/bucket", name).read_bytes(), name
+            assert "up to date" in run("run", "-e", write, folder=folder, environment=place).stderr, name
+        table = 'measure(label(read("in.npy") > 3990), read("in.npy"))'
+        for name in ("t.csv", "t.tsv", "t.jsonl"):
+            for target in (name, f"s3://bucket/{name}"):
+                run("run", "-q", "-e", f'write({table}, "{target}")', folder=folder, environment=place)
+            assert pathlib.Path(folder, name).read_bytes() == pathlib.Path(folder, "www/bucket", name).read_bytes(), name
+    assert not list(pathlib.Path(folder, ".fovea/remote").iterdir())
 
 
 @test
