@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """Convex hulls, percentiles, planes taken apart and overlaps of labels, beside scikit-image, numpy and scipy."""
+import subprocess
 import sys
+import tempfile
 import warnings
 
 try:
+    import nibabel
     import numpy as np
     import scipy.ndimage as ndimage
     import scipy.spatial
@@ -13,7 +16,7 @@ except ImportError as missing:
     print(f"skip hulls: {missing}")
     sys.exit(0)
 
-from pipelines import Difference, near, run, test
+from pipelines import FOVEA, Difference, near, run, test
 
 warnings.simplefilter("ignore")
 CHUNKS = ((), ("--chunk", "13"), ("--chunk", "9", "--engine", "processes", "--workers", "2"))
@@ -93,6 +96,60 @@ def the_least_diameter_is_that_of_the_hull():
         hull = scipy.spatial.ConvexHull(points)
         widths = (points @ hull.equations[:, :2].T + hull.equations[:, 2]).min(0)
         near(ours["feret_min"][i:i + 1], [-widths.max()], "feret_min", 1e-12)
+
+
+def spaced(expression, labels, spacing, *options):
+    """The table that an expression in l makes, with a spacing along z, y and x."""
+    with tempfile.TemporaryDirectory() as folder:
+        image = nibabel.Nifti1Image(labels.transpose(2, 1, 0), np.diag([*spacing[::-1], 1.0]))
+        nibabel.save(image, f"{folder}/l.nii")
+        text = f'l = read("l.nii")\nwrite({expression}, "out.csv")'
+        subprocess.run([FOVEA, "run", "--quiet", *options, "-e", text], cwd=folder, check=True)
+        table = np.genfromtxt(f"{folder}/out.csv", delimiter=",", names=True, ndmin=1)
+        return {name: table[name] for name in table.dtype.names}
+
+
+def least_width(points):
+    """By trying all directions that can be the narrowest: normals of faces, and of each two edges."""
+    hull = scipy.spatial.ConvexHull(points)
+    edges = {tuple(sorted(pair)) for face in hull.simplices for pair in ((face[0], face[1]), (face[1], face[2]), (face[0], face[2]))}
+    along = np.array([points[b] - points[a] for a, b in edges])
+    ways = np.concatenate([hull.equations[:, :3], np.cross(along[:, None], along[None]).reshape(-1, 3)])
+    length = np.linalg.norm(ways, axis=1)
+    ways = ways[length > 1e-9] / length[length > 1e-9, None]
+    corners, least = points[hull.vertices], np.inf
+    for start in range(0, len(ways), 20000):
+        least = min(least, np.ptp(corners @ ways[start:start + 20000].T, axis=0).min())
+    return least
+
+
+@test
+def the_least_diameter_of_a_volume_is_that_of_the_hull():
+    labels, compared = cells((16, 22, 26), 5, 0.8, 1.2), 0
+    z, y, x = np.mgrid[:16, :22, :26]
+    slanted = np.abs((z - 8) * 1.1 + (y - 11) * 0.6 + (x - 13) * 0.8) < 4
+    slanted &= np.abs((z - 8) * 0.3 - (y - 11) * 1.2 + (x - 13) * 0.5) < 6
+    for shape, spacing in ((labels, (1, 1, 1)), (labels, (2.5, 0.75, 1)), (slanted.astype(np.uint8), (1, 1, 1))):
+        tables = [spaced("hulls(l)", shape, spacing, *chunk) for chunk in CHUNKS[:2]]
+        near(tables[1]["feret_min"], tables[0]["feret_min"], "lattice", 0)
+        for i, region in enumerate(skimage.measure.regionprops(shape)):
+            if region.area < 40 or not (region.image_convex | ~region.image).all():
+                continue
+            steps = [step for k in range(3) for step in (np.eye(3)[k] / 2, -np.eye(3)[k] / 2)]
+            points = np.concatenate([np.argwhere(region.image_convex) + step for step in steps]) * spacing
+            near(tables[0]["feret_min"][i:i + 1], [least_width(points)], f"label {region.label}", 1e-9)
+            compared += 1
+    if compared < 8:
+        raise Difference(f"only {compared} objects were compared")
+
+
+@test
+def a_box_is_as_narrow_as_its_shortest_side():
+    labels = np.zeros((12, 14, 40), np.uint8)
+    labels[3:8, 2:12, 5:35] = 1
+    labels[0, 0, 0] = 2
+    ours = run("hulls(l)", table=True, l=labels)
+    near(ours["feret_min"], [5, 1 / np.sqrt(3)], "feret_min", 1e-12)  # one voxel is an octahedron
 
 
 @test

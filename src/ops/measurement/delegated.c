@@ -72,8 +72,6 @@ static fv_status objection(const fv_type *labels, const char *word, fv_error *er
                        "properties: %s cannot be measured here: it needs labels with two or three axes z, y, x and no others; "
                        "per = \"t\" takes times apart",
                        word);
-    if (!strcmp(word, "feret_min") && n == 3)
-        return fv_fail(error, FV_ERROR_USAGE, "properties: feret_min cannot be measured here: it is one of planes");
     return FV_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Convex hulls of objects; see hull.h. Coordinates are doubled where corners are meant, so that all of them are whole numbers. */
 #include "ops/measurement/hull.h"
 #include "base/take.h"
+#include "ops/measurement/hull_width.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -433,6 +434,69 @@ static fv_status finish_plane(fv__hull *hull, const double *spacing, fv__hull_me
     return status;
 }
 
+static void as_doubles(const int64_t from[3], double to[3]) {
+    for (int d = 0; d < 3; d++) to[d] = (double)from[d];
+}
+
+/* The edge of a face from corner k to the next. */
+static fv__hull_edge edge_of(const solid *s, const face *f, int k) {
+    const face   *other = face_at(s, f->beside[k]);
+    int64_t       to = f->corner[(k + 1) % 3];
+    const point  *a = &s->points[f->corner[k]], *third[2] = { &s->points[f->corner[(k + 2) % 3]], NULL };
+    fv__hull_edge e;
+    for (int j = 0; j < 3; j++)
+        if (other->corner[j] != f->corner[k] && other->corner[j] != to) third[1] = &s->points[other->corner[j]];
+    as_doubles(a->at, e.at);
+    as_doubles(f->normal, e.normal[0]);
+    as_doubles(other->normal, e.normal[1]);
+    for (int d = 0; d < 3; d++) {
+        e.along[d] = (double)(s->points[to].at[d] - a->at[d]);
+        for (int j = 0; j < 2; j++) e.beyond[j][d] = (double)(third[j]->at[d] - a->at[d]);
+    }
+    return e;
+}
+
+/* Whether the faces at an edge lie in one plane. */
+static bool flat_edge(const solid *s, const face *f, int k) {
+    const face *other = face_at(s, f->beside[k]);
+    for (int j = 0; j < 3; j++)
+        if (above(f, &s->points[other->corner[j]])) return false;
+    return true;
+}
+
+/* The least width; used: which points are corners of faces. */
+static fv_status width_of(const solid *s, const bool *used, const double *spacing, double *width, fv_error *error) {
+    int64_t        nfaces = faces_of(s);
+    fv__hull_shape shape = { 0 };
+    double(*corner)[3] = NULL, (*normal)[3] = NULL, (*on)[3] = NULL;
+    fv__hull_edge *edge = NULL;
+    *width = NAN;
+    fv_status status = FV_TAKE(corner, (size_t)s->npoints * sizeof *corner, error);
+    if (status == FV_OK) status = FV_TAKE(normal, (size_t)nfaces * 2 * sizeof *normal, error);
+    if (status == FV_OK) status = FV_TAKE(edge, (size_t)(nfaces * 3 / 2 + 1) * sizeof *edge, error);
+    on = normal ? normal + nfaces : NULL;
+    for (int64_t i = 0; i < s->npoints && status == FV_OK; i++)
+        if (used[i]) as_doubles(s->points[i].at, corner[shape.corners++]);
+    for (int64_t i = 0; i < nfaces && status == FV_OK; i++) {
+        const face *f = face_at(s, i);
+        if (f->gone) continue;
+        as_doubles(s->points[f->corner[0]].at, on[shape.faces]);
+        as_doubles(f->normal, normal[shape.faces++]);
+        for (int k = 0; k < 3; k++)
+            if (f->beside[k] > i && !flat_edge(s, f, k)) edge[shape.edges++] = edge_of(s, f, k);
+    }
+    shape.corner = (const double(*)[3])corner;
+    shape.normal = (const double(*)[3])normal;
+    shape.on = (const double(*)[3])on;
+    shape.edge = edge;
+    if (status == FV_OK) status = fv__hull_width(&shape, spacing, width, error);
+    *width /= 2;
+    free(corner);
+    free(normal);
+    free(edge);
+    return status;
+}
+
 static fv_status measure_whole(const solid *whole, fv_bytes *points, const double *spacing, fv__hull_measures *m,
                                fv_error *error) {
     bool   *used;
@@ -441,12 +505,12 @@ static fv_status measure_whole(const solid *whole, fv_bytes *points, const doubl
     FV_TRY(FV_TAKE_ZEROED(used, (size_t)whole->npoints, error));
     for (int64_t i = 0; i < faces_of(whole); i++)
         for (int k = 0; k < 3 && !face_at(whole, i)->gone; k++) used[face_at(whole, i)->corner[k]] = true;
+    fv_status status = width_of(whole, used, spacing, &m->feret_min, error);
     for (int64_t i = 0; i < whole->npoints; i++)
         if (used[i]) p[n++] = p[i];
     m->feret_max = greatest(p, n, spacing);
-    m->feret_min = NAN;
     free(used);
-    return FV_OK;
+    return status;
 }
 
 static fv_status finish_space(fv__hull *hull, const double *spacing, fv__hull_measures *m, fv_error *error) {

@@ -2,7 +2,7 @@
  *
  * As in scikit-image, a voxel is a small octahedron (in a plane, a diamond) whose corners are the middles of its faces. The
  * convex object is made of all voxels whose middle lies in the hull of these or on it. Its greatest diameter is that between two
- * such corners.
+ * such corners, its least one the smallest distance between two parallel lines (in space, planes) that hold all of them.
  */
 #ifndef FV_HULL_H
 #define FV_HULL_H
@@ -30,7 +30,7 @@ typedef struct fv__hull_measures {
 void fv__hull_start(fv__hull *hull);
 /* The row z, y reaches from first to last, both inside. Rows come in order, each once. */
 fv_status fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t last, fv_error *error);
-/* spacing: along z, y, x. plane: of a plane, where z is 0 and feret_min is wanted, too. */
+/* spacing: along z, y, x. plane: of a plane, where z is 0. */
 fv_status fv__hull_finish(fv__hull *hull, const double spacing[3], bool plane, fv__hull_measures *measures, fv_error *error);
 void      fv__hull_release(fv__hull *hull);
 

@@ -47,7 +47,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     table->column[table->ncolumns++] = (fv_column){ "convex_volume", FV_COLUMN_REAL };
     table->column[table->ncolumns++] = (fv_column){ "solidity", FV_COLUMN_REAL };
     table->column[table->ncolumns++] = (fv_column){ "feret_max", FV_COLUMN_REAL };
-    if (n == 2) table->column[table->ncolumns++] = (fv_column){ "feret_min", FV_COLUMN_REAL };
+    table->column[table->ncolumns++] = (fv_column){ "feret_min", FV_COLUMN_REAL };
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = table };
     return FV_OK;
 }
@@ -153,7 +153,7 @@ static fv_status put_object(merge *m, fv_error *error) {
     row++->real = (double)measures.voxels * voxel;
     row++->real = (double)m->voxels / (double)measures.voxels;
     row++->real = measures.feret_max;
-    if (n == 2) row->real = measures.feret_min;
+    row->real = measures.feret_min;
     return FV_OK;
 }
 
@@ -221,7 +221,7 @@ static const fv_column_doc columns[] = {
     { "solidity", .doc = "share of the convex object that the object fills, from 0 to 1" },
     { "feret_max", "length", .doc = "greatest diameter: the longest distance between two places of its surface" },
     { "feret_min", "length",
-      .doc = "least diameter: the narrowest gap between parallels that the object passes through; only of planes" },
+      .doc = "least diameter: the narrowest gap between two parallel lines (in a volume, planes) that the hull fits through" },
     FV_COLUMN_DOC_END,
 };
 
@@ -230,7 +230,7 @@ const fv_op FV_OP(hulls) = {
     .family = "measurement",
     .brief = "convex hulls of objects: their size, solidity and diameters",
     .also = "convex_hull_image, convhull, feret",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(hulls),
@@ -242,8 +242,10 @@ const fv_op FV_OP(hulls) = {
         "What measure calls for convex_volume, solidity, feret_max and feret_min; measure(labels, properties = \"voxels "
         "solidity\") "
         "puts them beside other properties. As in scikit-image, a voxel belongs to the convex object if its middle lies in the "
-        "hull of the middles of the faces of all voxels, or on it. All of it is computed in whole numbers, so it is exact for "
-        "objects of any size.",
+        "hull of the middles of the faces of all voxels, or on it; diameters are those of the hull of the convex object, made in "
+        "the same way. The hull is computed in whole numbers, so it is exact for objects of any size. The least diameter of a "
+        "volume is found exactly, too: parallel planes that are nearest touch it at a face and a corner or at two edges, and all "
+        "such pairs are looked at.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
                "hulls(cells)",
     .see = "measure label",

@@ -47,16 +47,18 @@ static int middle(const fv__marching_cubes *m, int edge, int axis) {
     return (m->first[edge] >> axis & 1) + (m->second[edge] >> axis & 1);
 }
 
-/* Of a triangle between the middles of three edges, times a constant. */
-static double area(const fv__marching_cubes *m, int a, int b, int c) {
-    int p[3], q[3];
+/* Of a triangle between the middles of three edges, times 8. edge: of the cube, along x, y, z. */
+static double area(const fv__marching_cubes *m, int a, int b, int c, const double edge[3]) {
+    double p[3], q[3];
     for (int d = 0; d < 3; d++) {
-        p[d] = middle(m, b, d) - middle(m, a, d);
-        q[d] = middle(m, c, d) - middle(m, a, d);
+        p[d] = (middle(m, b, d) - middle(m, a, d)) * edge[d];
+        q[d] = (middle(m, c, d) - middle(m, a, d)) * edge[d];
     }
-    int x = p[1] * q[2] - p[2] * q[1], y = p[2] * q[0] - p[0] * q[2], z = p[0] * q[1] - p[1] * q[0];
+    double x = p[1] * q[2] - p[2] * q[1], y = p[2] * q[0] - p[0] * q[2], z = p[0] * q[1] - p[1] * q[0];
     return sqrt(x * x + y * y + z * z);
 }
+
+static const double unit[3] = { 1, 1, 1 };
 
 /* From which point of a ring it is cut into triangles: lines within a face of the cube would lie in the next cube's surface, so
  * they are avoided; of the others, the surface that is arched most is taken, as the tables of others do. */
@@ -67,7 +69,7 @@ static int best_view(const fv__marching_cubes *m, const int *ring, int count) {
         int    bad = 0;
         double whole = 0;
         for (int k = 2; k < count - 1; k++) bad += on_one_face(m, ring[i], ring[(i + k) % count]);
-        for (int k = 1; k < count - 1; k++) whole += area(m, ring[i], ring[(i + k) % count], ring[(i + k + 1) % count]);
+        for (int k = 1; k < count - 1; k++) whole += area(m, ring[i], ring[(i + k) % count], ring[(i + k + 1) % count], unit);
         if (bad > least || (bad == least && whole <= most + 1e-9)) continue;
         least = bad;
         most = whole;
@@ -106,6 +108,19 @@ void fv__marching_cubes_init(fv__marching_cubes *m) {
                 at = then;
             }
             if (count) cut_ring(m, corners, ring, count);
+        }
+    }
+}
+
+void fv__marching_cubes_areas(const double spacing[3], double areas[256]) {
+    fv__marching_cubes m;
+    double             edge[3] = { spacing[2], spacing[1], spacing[0] };
+    fv__marching_cubes_init(&m);
+    for (int corners = 0; corners < 256; corners++) {
+        areas[corners] = 0;
+        for (int k = 0; k < m.count[corners]; k++) {
+            const uint8_t *t = m.edge[corners] + 3 * k;
+            areas[corners] += area(&m, t[0], t[1], t[2], edge) / 8;
         }
     }
 }

@@ -21,8 +21,11 @@ typedef struct fv__marching_cubes {
     uint8_t edge[256][3 * FV__CUBE_TRIANGLES + 1]; /* their corners; counterclockwise, seen from outside */
 } fv__marching_cubes;
 
+#define fv__marching_cubes_areas FV_ISA_NAME(fv__marching_cubes_areas)
 #define fv__marching_cubes_init FV_ISA_NAME(fv__marching_cubes_init)
 
 void fv__marching_cubes_init(fv__marching_cubes *table);
+/* The area of the triangles of each way, between the middles of edges; spacing: along z, y, x. */
+void fv__marching_cubes_areas(const double spacing[3], double area[256]);
 
 #endif

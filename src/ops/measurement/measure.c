@@ -11,6 +11,7 @@
 #include "op/sorted_runs.h"
 #include "op/stretches.h"
 #include "ops/measurement/delegated.h"
+#include "ops/measurement/marching_cubes.h"
 #include "ops/measurement/per_axis.h"
 #include "ops/measurement/properties.h"
 #include <stdio.h>
@@ -308,7 +309,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 typedef struct {
     fv_row_writer rows;
     layout        layout;
-    fv__crofton   crofton;
+    fv__surfaces  surfaces;
     fv__object   *object;
     int64_t       row; /* of those that the label has */
 } merge;
@@ -344,7 +345,7 @@ static fv_status end(void *context, fv_error *error) {
     merge   *m = context;
     fv_cell *cells;
     FV_TRY(fv__row_writer_next(&m->rows, &cells, error));
-    fv__properties_row(&m->layout.properties, &m->layout.plan, &m->layout.labels.image, &m->layout.views, m->row, &m->crofton,
+    fv__properties_row(&m->layout.properties, &m->layout.plan, &m->layout.labels.image, &m->layout.views, m->row, &m->surfaces,
                        m->object, cells);
     return FV_OK;
 }
@@ -358,7 +359,8 @@ static fv_status finish(fv_finish *f, fv_error *error) {
         fv_region whole = fv__lattice_chunk(f->lattice, i), chunk = fv__per_region(&whole, m.layout.per);
         runs.most = FV_MAX(runs.most, fv__object_most_bytes(plan, chunk.size, 0) + NUMBER_BYTES);
     }
-    if (plan->windows) fv__crofton_init(&m.crofton, &m.layout.labels.image);
+    if (plan->windows) fv__crofton_init(&m.surfaces.crofton, &m.layout.labels.image);
+    if (plan->mesh) fv__marching_cubes_areas(m.layout.labels.image.spacing, m.surfaces.mesh);
     m.object = fv__alloc(plan->size);
     fv__row_writer_init(&m.rows, f);
     fv_status status = fv__sorted_runs_merge(f, &runs, &m, error);
@@ -436,8 +438,11 @@ static const fv_column_doc columns[] = {
     { "perimeter_crofton", "length", .property = "perimeter_crofton",
       .doc = "length of the outline by Crofton's formula with 4 directions; only of planes, for any spacing" },
     { "surface_area", "area", .property = "surface_area",
-      .doc = "area of the surface by Crofton's formula with 13 directions; only of volumes. (scikit-image's "
-             "mesh_surface_area is that of a mesh of triangles, about 10 % larger for a ball)" },
+      .doc = "area of the surface by Crofton's formula with 13 directions; only of volumes" },
+    { "mesh_area", "area", .property = "mesh_area",
+      .doc = "area of the triangles that marching cubes puts between the voxels of the object and all others; only of volumes. "
+             "As mesh_surface_area of scikit-image with the object's mask in a frame of zeros. It is about 10 % more than "
+             "surface_area for a ball, and does not become less with finer voxels" },
     { "mean", .property = "mean", .usual = true, .doc = "mean of the intensity image inside the object" },
     { "min", .property = "min", .usual = true, .doc = "smallest value of the intensity image inside the object" },
     { "max", .property = "max", .usual = true, .doc = "largest value of the intensity image inside the object" },
@@ -452,7 +457,7 @@ static const fv_column_doc columns[] = {
     { "feret_max", "length", .property = "feret_max",
       .doc = "greatest diameter: the longest distance between two places of the hull (feret_diameter_max of scikit-image)" },
     { "feret_min", "length", .property = "feret_min",
-      .doc = "least diameter: the narrowest gap between parallels that the object passes through; only of planes" },
+      .doc = "least diameter: the narrowest gap between two parallel lines (in a volume, planes) that the hull fits through" },
     { "median", .property = "median", .doc = "median of the intensity image inside the object" },
     { "percentile_N", .property = "percentile_N",
       .doc = "the value below which N percent of the voxels of the object lie, as numpy's: percentile_5, percentile_95" },

@@ -3,17 +3,20 @@
 #include "ops/measurement/windows.h"
 
 fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
-                                   bool windows, bool border, bool weighted) {
+                                   bool windows, bool border, bool mesh, bool weighted) {
     fv__object_plan p = { .ndim = labels->ndim,
                           .second = second,
                           .windows = windows,
                           .border = border,
+                          .mesh = mesh,
                           .nchannels = nchannels,
                           .size = sizeof(fv__object) };
     p.nspatial = fv_image_type_spatial(labels, p.spatial);
     if (windows) p.configurations = p.nspatial == 3 ? 256 : 16;
     p.counts_at = p.size;
     p.size += ((size_t)p.configurations * sizeof(uint32_t) + 15) & ~(size_t)15;
+    p.shapes_at = p.size;
+    p.size += mesh ? (size_t)p.configurations * sizeof(int64_t) : 0;
     for (int i = 0; i < nchannels; i++) {
         p.channel[i] = fv__channel_planned(intensity[i], labels->ndim, weighted);
         p.channel_at[i] = p.size;
@@ -26,6 +29,7 @@ void fv__object_start(const fv__object_plan *p, fv__object *o, int64_t label) {
     *o = (fv__object){ .label = label };
     for (int d = 0; d < p->ndim; d++) o->low[d] = INT64_MAX, o->high[d] = INT64_MIN;
     memset(fv__object_counts(p, o), 0, (size_t)p->configurations * sizeof(uint32_t));
+    if (p->mesh) memset(fv__object_shapes(p, o), 0, (size_t)p->configurations * sizeof(int64_t));
     for (int i = 0; i < p->nchannels; i++) fv__channel_start(&p->channel[i], fv__object_channel(p, o, i));
 }
 
@@ -68,6 +72,7 @@ int64_t fv__object_most_bytes(const fv__object_plan *p, const int64_t *size, int
     if (p->second) bytes += FV__SECOND * (n > 1 ? fv__varint_bytes(n * length * length) : 1);
     int64_t counts = 0; /* windows hold voxels of the next chunks, too */
     if (p->windows) counts += fv__varint_bytes(64 * n + 64) + 2 + (voxels == 1 ? 0 : FV__PAIRS * fv__varint_bytes(8 * n));
+    if (p->mesh) counts += 2 + FV_MIN(p->configurations, voxels ? 8 * voxels : INT64_MAX) * (2 + fv__varint_bytes(8 * n));
     if (p->border) counts += FV__BORDERS * fv__varint_bytes(n);
     bytes += counts;
     if (counts && voxels) bytes += 3 * (11 + counts);
@@ -93,6 +98,16 @@ static uint8_t *write_shape(const fv__object_plan *p, const fv__object *o, const
     return to;
 }
 
+static uint8_t *write_shapes(const fv__object_plan *p, fv__object *o, uint8_t *to) {
+    const int64_t *shapes = fv__object_shapes(p, o);
+    uint64_t       met = 0;
+    for (int c = 0; c < p->configurations; c++) met += shapes[c] != 0;
+    to = fv__varint_put(to, met);
+    for (int c = 0; c < p->configurations; c++)
+        if (shapes[c]) to = fv__varint_put(fv__varint_put(to, (uint64_t)c), (uint64_t)shapes[c]);
+    return to;
+}
+
 uint8_t *fv__object_write(const fv__object_plan *p, fv__object *o, int64_t label_before, const int64_t *origin, uint8_t *to) {
     to = fv__varint_put(to, (uint64_t)o->label - (uint64_t)label_before);
     to = fv__varint_put(to, (uint64_t)o->voxels);
@@ -106,6 +121,7 @@ uint8_t *fv__object_write(const fv__object_plan *p, fv__object *o, int64_t label
             if (o->pairs[i]) to = fv__varint_put(to, (uint64_t)o->pairs[i]);
     }
     for (int i = 0; p->border && i < FV__BORDERS; i++) to = fv__varint_put(to, (uint64_t)o->border[i]);
+    if (p->mesh) to = write_shapes(p, o, to);
     for (int i = 0; o->voxels && i < p->nchannels; i++)
         to = fv__channel_write(&p->channel[i], fv__object_channel(p, o, i), o->voxels, o->low, o->sum, origin, to);
     return to;
@@ -155,6 +171,13 @@ const uint8_t *fv__object_read(const fv__object_plan *p, const uint8_t *from, co
     for (int i = 0; p->border && i < FV__BORDERS; i++) {
         from = fv__varint_get(from, &value);
         o->border[i] += (int64_t)value;
+    }
+    if (p->mesh) {
+        unsigned __int128 met, shape;
+        for (from = fv__varint_get(from, &met); met; met--) {
+            from = fv__varint_get(fv__varint_get(from, &shape), &value);
+            fv__object_shapes(p, o)[shape] += (int64_t)value;
+        }
     }
     for (int i = 0; part.voxels && i < p->nchannels; i++)
         from = fv__channel_read(&p->channel[i], from, part.voxels, part.low, part.sum, origin, fv__object_channel(p, o, i));

@@ -5,7 +5,8 @@
  * Record: varints of the label's distance from the one before and the voxels; if there are any, per axis the lowest coordinate
  * from the chunk's start, the extent less one and the sum of coordinates above the lowest, then the second moments about the
  * lowest corner; then the Euler number and the counts of pairs (a mask of the directions that have any comes first) and of the
- * border; if there are voxels, the channels.
+ * border; where a mesh is wanted, how many configurations of windows are met, each with its number and count; if there are
+ * voxels, the channels.
  */
 #ifndef FV_OBJECT_H
 #define FV_OBJECT_H
@@ -26,9 +27,10 @@ typedef struct fv__object {
 /* Layout of objects for given images. */
 typedef struct fv__object_plan {
     int              ndim, spatial[FV_MAX_DIMS], nspatial;
-    bool             second, windows, border;
+    bool             second, windows, border, mesh;
     int              configurations; /* of a window: 16, 256, or 0 where windows are not counted */
     size_t           counts_at;      /* of windows by configuration, uint32 */
+    size_t           shapes_at;      /* the same over all rows, int64, where a mesh is wanted */
     int              nchannels;
     fv__channel_plan channel[FV__CHANNELS];
     size_t           channel_at[FV__CHANNELS];
@@ -44,7 +46,7 @@ typedef struct fv__object_plan {
 
 /* intensity: element types of nchannels images. */
 fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
-                                   bool windows, bool border, bool weighted);
+                                   bool windows, bool border, bool mesh, bool weighted);
 void            fv__object_start(const fv__object_plan *plan, fv__object *object, int64_t label);
 /* n voxels in a row along the last axis from position on; values: their intensities, by channel. */
 void fv__object_add(const fv__object_plan *plan, fv__object *object, const int64_t *position, int64_t n,
@@ -63,6 +65,9 @@ const uint8_t *fv__object_read(const fv__object_plan *plan, const uint8_t *from,
 
 static inline uint32_t *fv__object_counts(const fv__object_plan *plan, fv__object *object) {
     return (uint32_t *)((char *)object + plan->counts_at);
+}
+static inline int64_t *fv__object_shapes(const fv__object_plan *plan, fv__object *object) {
+    return (int64_t *)((char *)object + plan->shapes_at);
 }
 static inline fv__channel *fv__object_channel(const fv__object_plan *plan, fv__object *object, int i) {
     return (fv__channel *)((char *)object + plan->channel_at[i]);

@@ -25,6 +25,7 @@ typedef enum {
     PERIMETER,
     PERIMETER_CROFTON,
     SURFACE_AREA,
+    MESH_AREA,
     MEAN,
     MIN,
     MAX,
@@ -33,7 +34,18 @@ typedef enum {
     WEIGHTED
 } property;
 
-enum { USUAL = 1, SECOND = 2, WINDOWS = 4, BORDER = 8, INTENSITY = 16, WEIGHTS = 32, PLANE = 64, SPACE = 128, SPATIAL = 256 };
+enum {
+    USUAL = 1,
+    SECOND = 2,
+    WINDOWS = 4,
+    BORDER = 8,
+    INTENSITY = 16,
+    WEIGHTS = 32,
+    PLANE = 64,
+    SPACE = 128,
+    SPATIAL = 256,
+    MESH = 512
+};
 
 static const struct {
     const char *name;
@@ -55,6 +67,7 @@ static const struct {
     [PERIMETER] = { "perimeter", BORDER | PLANE },
     [PERIMETER_CROFTON] = { "perimeter_crofton", WINDOWS | PLANE },
     [SURFACE_AREA] = { "surface_area", WINDOWS | SPACE },
+    [MESH_AREA] = { "mesh_area", WINDOWS | MESH | SPACE },
     [MEAN] = { "mean", USUAL | INTENSITY },
     [MIN] = { "min", USUAL | INTENSITY },
     [MAX] = { "max", USUAL | INTENSITY },
@@ -138,7 +151,8 @@ fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *cons
     fv_dtype intensity[FV__CHANNELS];
     int      n = 0, needs = needs_of(p);
     for (int i = 0; i < views->count && needs & INTENSITY; i++) intensity[n++] = in[views->view[i].input]->image.dtype;
-    return fv__object_planned(&in[0]->image, intensity, n, needs & SECOND, needs & WINDOWS, needs & BORDER, needs & WEIGHTS);
+    return fv__object_planned(&in[0]->image, intensity, n, needs & SECOND, needs & WINDOWS, needs & BORDER, needs & MESH,
+                              needs & WEIGHTS);
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -392,7 +406,13 @@ static int intensities(int which, const fv__object_plan *p, fv__object *o, fv_ce
 }
 
 /* Fills the cells of a property; returns how many. */
-static int values_of(int which, const fv__object_plan *p, const fv_image_type *labels, const fv__crofton *crofton,
+static double mesh_area(const fv__object_plan *p, const fv__surfaces *surfaces, fv__object *o) {
+    double sum = 0;
+    for (int c = 0; c < p->configurations; c++) sum += surfaces->mesh[c] * (double)fv__object_shapes(p, o)[c];
+    return sum;
+}
+
+static int values_of(int which, const fv__object_plan *p, const fv_image_type *labels, const fv__surfaces *surfaces,
                      const inertia *t, fv__object *o, fv_cell *cells) {
     double volume = volume_of(p, labels, o);
     switch (which) {
@@ -416,13 +436,14 @@ static int values_of(int which, const fv__object_plan *p, const fv_image_type *l
                         ((double)o->border[0] + sqrt(2) * (double)o->border[1] + (1 + sqrt(2)) / 2 * (double)o->border[2]);
         return 1;
     case PERIMETER_CROFTON:
-    case SURFACE_AREA: cells[0].real = fv__crofton_measure(crofton, o); return 1;
+    case SURFACE_AREA: cells[0].real = fv__crofton_measure(&surfaces->crofton, o); return 1;
+    case MESH_AREA: cells[0].real = mesh_area(p, surfaces, o); return 1;
     default: return intensities(which, p, o, cells);
     }
 }
 
 void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
-                        int64_t row, const fv__crofton *crofton, fv__object *o, fv_cell *cells) {
+                        int64_t row, const fv__surfaces *surfaces, fv__object *o, fv_cell *cells) {
     inertia t = { 0 };
     if (plan->second) t = inertia_of(plan, labels, o);
     cells++->integer = o->label;
@@ -431,5 +452,5 @@ void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, co
         row /= views->length[k];
     }
     cells += views->naxes;
-    for (int i = 0; i < p->count; i++) cells += values_of(p->which[i], plan, labels, crofton, &t, o, cells);
+    for (int i = 0; i < p->count; i++) cells += values_of(p->which[i], plan, labels, surfaces, &t, o, cells);
 }

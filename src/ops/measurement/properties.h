@@ -7,6 +7,12 @@
 
 enum { FV__PROPERTIES = 24 };
 /* Those that other operators compute: see delegated.c. */
+/* What the surface of an object is computed with. */
+typedef struct fv__surfaces {
+    fv__crofton crofton;
+    double      mesh[256]; /* area of the triangles in a window, by configuration */
+} fv__surfaces;
+
 #define FV__FURTHER_PROPERTIES "convex_volume, solidity, feret_max, feret_min, median, percentile_N"
 
 /* What was asked for, in order. */
@@ -34,6 +40,6 @@ fv_status fv__property_columns(const fv__properties *p, int place, const fv_type
                                fv_table_type *table, fv_error *error);
 /* row: number of the row among those of the label. */
 void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
-                        int64_t row, const fv__crofton *crofton, fv__object *object, fv_cell *cells);
+                        int64_t row, const fv__surfaces *surfaces, fv__object *object, fv_cell *cells);
 
 #endif

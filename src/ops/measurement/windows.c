@@ -48,6 +48,7 @@ void fv__windows_settle(const fv__object_plan *p, fv__object *o) {
         for (int i = 0; i < FV__PAIRS; i++)
             if (c >> pairs[i].from & c >> pairs[i].to & 1) o->pairs[i] += counts[c];
         o->euler += (int64_t)euler_of(c, p->nspatial) * counts[c];
+        if (p->mesh && c < p->configurations - 1) fv__object_shapes(p, o)[c] += counts[c];
         counts[c] = 0;
     }
 }

@@ -37,7 +37,7 @@ void fv__windows_begin(fv__windows *windows, const fv_block *labels, const fv_re
 /* The windows and the border of one row, counted from the chunk's start; in raster order a label is met in neighbouring rows of
  * two neighbouring planes and then never again. */
 void fv__windows_row(const fv__windows *windows, int64_t z, int64_t y);
-/* From counts of configurations to pairs and Euler number. */
+/* From counts of configurations to pairs and Euler number, and to those of all rows where a mesh is wanted. */
 void fv__windows_settle(const fv__object_plan *plan, fv__object *object);
 
 /* The i-th direction in which pairs are counted, as steps along z, y, x; 13 in space, of which the 4 without z are those of a
