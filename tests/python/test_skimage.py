@@ -20,6 +20,13 @@ def peer(name):
         raise Skip("scikit-image is not installed") from None
 
 
+def peer_version():
+    """Its first two numbers."""
+    peer("measure")
+    import skimage
+    return tuple(map(int, skimage.__version__.split(".")[:2]))
+
+
 def cells(shape=(150, 170), seed=1):
     """A smooth image with values from 0 to 1."""
     a = ndimage.gaussian_filter(np.random.default_rng(seed).random(shape), 3)
@@ -40,6 +47,30 @@ def labels_of_masks_and_values(folder):
                             (ours.clear_border(labels), peer("segmentation").clear_border(labels)),
                             (ours.expand_labels(labels, 3) > 0, peer("segmentation").expand_labels(labels, 3) > 0)):
         assert found.dtype == expected.dtype and (found == expected).all()
+
+
+@test
+def watersheds(folder):
+    relief, newer = (cells() * 20).astype(np.uint8), peer_version() >= (0, 26)
+    markers = np.zeros(relief.shape, int)
+    markers[::30, ::40] = np.arange(1, 26).reshape(5, 5)
+    for given, options in ((markers, {}), (12, {"compactness": 0.5}), (None, {"mask": relief > 3}),
+                           (markers, {"connectivity": 2}), (markers.tolist(), {"watershed_line": True}),
+                           (markers, {"connectivity": np.ones((3, 5))})):
+        found = ours.watershed(relief, given, **options)
+        assert found.shape == relief.shape and set(np.unique(found)) - {0}
+        if newer:
+            expected = peer("segmentation").watershed(relief, np.asarray(given) if isinstance(given, list) else given, **options)
+            assert found.dtype == expected.dtype and (found == expected).all(), options
+    assert (ours.watershed(relief, markers, mask=np.zeros(relief.shape)) == 0).all()
+    for wrong, word in (({"markers": markers[1:]}, "markers"), ({"mask": relief[1:]}, "mask"),
+                        ({"connectivity": np.ones((2, 2))}, "center"), ({"connectivity": np.ones(3)}, "dimension")):
+        try:
+            ours.watershed(relief, **{"markers": markers, **wrong})
+        except ValueError as error:
+            assert word in str(error), error
+        else:
+            raise AssertionError(f"{word}: no ValueError")
 
 
 @test

@@ -11,7 +11,8 @@ from peer_tests import counts, report, tests_of  # noqa: E402
 
 MODULES = ("feature", "feature.blob", "feature.peak", "filters", "filters.thresholding", "measure", "measure._label",
            "measure._regionprops", "morphology", "morphology.extrema", "morphology.grayreconstruct", "morphology.misc",
-           "segmentation", "segmentation._clear_border", "segmentation._expand_labels", "transform", "transform.radon_transform")
+           "segmentation", "segmentation._clear_border", "segmentation._expand_labels", "segmentation._watershed",
+           "transform", "transform.radon_transform")
 
 
 def skimage_tests(folder, title, least, at_least, *files):
@@ -23,6 +24,11 @@ def skimage_tests(folder, title, least, at_least, *files):
 def labels(folder):
     skimage_tests(folder, "labels", 95, 40, "measure/label", "measure/ccomp", "segmentation/clear_border",
                   "segmentation/expand_labels", "morphology/misc")
+
+
+@test
+def watersheds(folder):
+    skimage_tests(folder, "watershed", 95, 19, "segmentation/watershed")
 
 
 @test

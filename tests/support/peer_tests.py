@@ -26,12 +26,21 @@ def counts(folder, drop_in, peers, files):
     environment = dict(os.environ, FOVEA_DROP_IN=drop_in, FOVEA_PEER=",".join(peers), FOVEA_COUNTS=found,
                        FOVEA_EVERY=os.environ.get("FOVEA_EVERY", SAMPLE),
                        PYTHONPATH=os.pathsep.join([str(ROOT / "python"), str(HERE)]))
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "own_tests", "-p", "no:cacheprovider", "--tb=no", *files],
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "own_tests", "-p", "no:cacheprovider", "--tb=no",
+                           f"--confcutdir={_root(files[0])}", *files],
                           cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=PATIENCE)
     assert os.path.exists(found), done.stdout[-800:]
     with open(found, encoding="utf-8") as file:
         return json.load(file)
+
+
+def _root(file):
+    """The folder of the package that a test belongs to, whose fixtures it may use."""
+    folder = pathlib.Path(file).parent
+    while (folder.parent / "__init__.py").exists() or (folder.parent / "conftest.py").exists():
+        folder = folder.parent
+    return folder
 
 
 def tests_of(package, *files):

@@ -7,15 +7,17 @@ whichever module scikit-image keeps them in.
     array([[1, 1, 0],
            [0, 0, 2]])
 """
-from . import features, labels, measurements, morphology, thresholds, tomography
+from . import features, labels, measurements, morphology, segmentation, thresholds, tomography
 from .features import *  # noqa: F401,F403
 from .labels import *  # noqa: F401,F403
 from .measurements import *  # noqa: F401,F403
 from .morphology import *  # noqa: F401,F403
+from .segmentation import *  # noqa: F401,F403
 from .thresholds import *  # noqa: F401,F403
 from .tomography import *  # noqa: F401,F403
 
-__all__ = [name for family in (features, labels, measurements, morphology, thresholds, tomography) for name in family.__all__]
+_FAMILIES = (features, labels, measurements, morphology, segmentation, thresholds, tomography)
+__all__ = [name for family in _FAMILIES for name in family.__all__]
 
 
 def __getattr__(name):

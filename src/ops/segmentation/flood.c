@@ -2,9 +2,45 @@
 #include "ops/segmentation/flood.h"
 #include "kernels/bits.h"
 #include "kernels/keys.h"
+#include "op/promote.h"
 #include "op/scratch.h"
 
 #define BLOCK FV__FLOOD_BLOCK
+
+/* ---------------------------------------------------------------- inference */
+
+static fv_status check_shape(const fv_image_type *image, const fv_image_type *other, const char *name, fv_error *error) {
+    FV_TRY(fv__same_shape(image, "image", other, name, error));
+    for (int d = 0; d < image->ndim; d++)
+        if (strcmp(image->axis[d], other->axis[d]))
+            return fv_fail(error, FV_ERROR_USAGE, "%s has axis %s where image has %s; the axes must be equal", name,
+                           other->axis[d], image->axis[d]);
+    return FV_OK;
+}
+
+fv_status fv__flood_infer(fv_infer *i, int64_t connectivity, fv_error *error) {
+    const fv_image_type *image = &i->in[0]->image, *markers = &i->in[1]->image;
+    int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    if (fv_dtype_is_complex(image->dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; it must be real", fv_dtype_name(image->dtype));
+    if (n < 1 || n > 3)
+        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; one to three named z, y, x are needed", n);
+    if (connectivity > n)
+        return fv_fail(error, FV_ERROR_USAGE, "connectivity = %lld: at most %d, the number of spatial axes of the image",
+                       (long long)connectivity, n);
+    FV_TRY(check_shape(image, markers, "markers", error));
+    if (!fv_dtype_is_integer(markers->dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "markers is %s; it must be an integer label image (label(markers) makes one)",
+                       fv_dtype_name(markers->dtype));
+    if (i->in[2]->kind == FV_KIND_IMAGE) {
+        FV_TRY(check_shape(image, &i->in[2]->image, "mask", error));
+        if (i->in[2]->image.dtype != FV_BOOL)
+            return fv_fail(error, FV_ERROR_USAGE, "mask is %s; it must be bool (mask > 0 makes one)",
+                           fv_dtype_name(i->in[2]->image.dtype));
+    }
+    i->out->image.dtype = markers->dtype;
+    return FV_OK;
+}
 
 /* ---------------------------------------------------------------- geometry */
 

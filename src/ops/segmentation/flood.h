@@ -62,6 +62,7 @@ static inline bool fv__flood_less(const fv__flood_edge *a, const fv__flood_edge 
     return a->low != b->low ? a->low < b->low : a->place < b->place;
 }
 
+#define fv__flood_infer FV_ISA_NAME(fv__flood_infer)
 #define fv__flood_init FV_ISA_NAME(fv__flood_init)
 #define fv__flood_load FV_ISA_NAME(fv__flood_load)
 #define fv__flood_join FV_ISA_NAME(fv__flood_join)
@@ -69,6 +70,8 @@ static inline bool fv__flood_less(const fv__flood_edge *a, const fv__flood_edge 
 #define fv__flood_keep FV_ISA_NAME(fv__flood_keep)
 #define fv__flood_position FV_ISA_NAME(fv__flood_position)
 
+/* Checks relief, markers and mask of a watershed; the result has the type of the markers. */
+fv_status fv__flood_infer(fv_infer *i, int64_t connectivity, fv_error *error);
 /* Returns the bytes that a chunk needs; with scratch NULL that is all. own is a chunk of the image. */
 size_t fv__flood_init(fv__flood *f, const fv_image_type *image, const fv_region *own, int64_t connectivity, void *scratch);
 /* Cell of the first voxel of an own row. */

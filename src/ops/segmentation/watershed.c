@@ -4,7 +4,6 @@
  * chunks, and pass "flood" finds the chunk's regions again and labels them. An image in one chunk needs the last pass only.
  */
 #include "op/chunks.h"
-#include "op/promote.h"
 #include "op/reduce.h"
 #include "ops/segmentation/watershed_merge.h"
 #include <stdlib.h>
@@ -27,40 +26,8 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
-/* ---------------------------------------------------------------- inference */
-
-static fv_status check_shape(const fv_image_type *image, const fv_image_type *other, const char *name, fv_error *error) {
-    FV_TRY(fv__same_shape(image, "image", other, name, error));
-    for (int d = 0; d < image->ndim; d++)
-        if (strcmp(image->axis[d], other->axis[d]))
-            return fv_fail(error, FV_ERROR_USAGE, "%s has axis %s where image has %s; the axes must be equal", name,
-                           other->axis[d], image->axis[d]);
-    return FV_OK;
-}
-
 static fv_status infer(fv_infer *i, fv_error *error) {
-    const fv_image_type *image = &i->in[0]->image, *markers = &i->in[1]->image;
-    int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
-    int64_t              given = ((const watershed *)i->params)->connectivity;
-    if (fv_dtype_is_complex(image->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "image is %s; it must be real", fv_dtype_name(image->dtype));
-    if (n < 1 || n > 3)
-        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; one to three named z, y, x are needed", n);
-    if (given > n)
-        return fv_fail(error, FV_ERROR_USAGE, "connectivity = %lld: at most %d, the number of spatial axes of the image",
-                       (long long)given, n);
-    FV_TRY(check_shape(image, markers, "markers", error));
-    if (!fv_dtype_is_integer(markers->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "markers is %s; it must be an integer label image (label(markers) makes one)",
-                       fv_dtype_name(markers->dtype));
-    if (i->in[2]->kind == FV_KIND_IMAGE) {
-        FV_TRY(check_shape(image, &i->in[2]->image, "mask", error));
-        if (i->in[2]->image.dtype != FV_BOOL)
-            return fv_fail(error, FV_ERROR_USAGE, "mask is %s; it must be bool (mask > 0 makes one)",
-                           fv_dtype_name(i->in[2]->image.dtype));
-    }
-    i->out->image.dtype = markers->dtype;
-    return FV_OK;
+    return fv__flood_infer(i, ((const watershed *)i->params)->connectivity, error);
 }
 
 /* ---------------------------------------------------------------- regions */
@@ -380,12 +347,12 @@ const fv_op FV_OP(watershed) = {
            "ordered by the higher of their two values, then by the lower one, then by position; no two are equal, so the "
            "result is unique and does not depend on chunks. scikit-image floods with a queue. Therefore lines between basins "
            "may differ by one voxel, and plateaus are divided differently: by distance there, by position here. Elsewhere "
-           "the basins are the same.",
+           "the basins are the same. watershed_queue gives its result, of images that fit into memory.",
     .citation = "Cousty, Bertrand, Najman, Couprie: Watershed cuts: minimum spanning forests and the drop of water principle, "
                 "IEEE PAMI 31, 2009",
     .example = "mask = phantom(\"cells\", [200, 200], noise = 0) > 100\n"
                "inside = distance(mask)\n"
                "markers = label(peaks(gaussian(inside, 1), min_distance = 5))\n"
                "write(watershed(0 - inside, markers, mask), \"cells.tif\")",
-    .see = "distance peaks label local_minima boundaries",
+    .see = "watershed_queue distance peaks label local_minima boundaries",
 };
