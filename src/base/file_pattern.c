@@ -280,7 +280,7 @@ static void step(walk *w, const char *path, const char *rest) {
         return;
     }
     while (*rest == '/') rest++;
-    if (!fv__path_is_folder(path)) return;
+    if (!fv__remote_lists(path) && !fv__path_is_folder(path)) return;
     char *folder = fv__sprintf("%s/", path);
     if (*rest)
         walk_on(w, folder, rest);
@@ -289,22 +289,50 @@ static void step(walk *w, const char *path, const char *rest) {
     free(folder);
 }
 
-static DIR *look_into(walk *w, const char *folder) {
-    DIR *opened = opendir(*folder ? folder : ".");
-    if (!opened && errno != ENOENT && errno != ENOTDIR && !w->out->closed)
+typedef struct names { /* in a folder */
+    DIR   *opened;
+    char **remote; /* those of folders end in a slash */
+    size_t count, next;
+} names;
+
+static names look_into(walk *w, const char *folder) {
+    names n = { 0 };
+    if (fv__remote_lists(folder)) {
+        if (w->status == FV_OK) w->status = fv__remote_list(folder, &n.remote, &n.count, w->error);
+        return n;
+    }
+    n.opened = opendir(*folder ? folder : ".");
+    if (!n.opened && errno != ENOENT && errno != ENOTDIR && !w->out->closed)
         w->out->closed = fv__arena_strdup(&w->out->arena, folder);
-    return opened;
+    return n;
+}
+
+/* The next name and whether it may be a folder; NULL: there is none. */
+static char *next_name(const walk *w, names *n, bool *folder) {
+    const struct dirent *entry = n->opened && w->status == FV_OK ? readdir(n->opened) : NULL;
+    *folder = true;
+    if (entry) return fv__strdup(entry->d_name);
+    if (n->next >= n->count || w->status != FV_OK) return NULL;
+    char  *name = fv__strdup(n->remote[n->next++]);
+    size_t length = strlen(name);
+    *folder = name[length - 1] == '/';
+    if (*folder) name[length - 1] = 0;
+    return name;
+}
+
+static void release_names(names *n) {
+    if (n->opened) closedir(n->opened);
+    for (size_t i = 0; i < n->count; i++) free(n->remote[i]);
+    free(n->remote);
 }
 
 static void walk_names(walk *w, const char *folder, const char *part, const char *end) {
-    DIR *opened = look_into(w, folder);
-    if (!opened) return;
-    int            before = w->ntexts;
-    struct dirent *entry;
-    while (w->status == FV_OK && (entry = readdir(opened))) {
-        const char *name = entry->d_name;
-        captures    c = { 0 };
-        if ((*name == '.' && *part != '.') || !strcmp(name, ".") || !strcmp(name, "..")) continue;
+    names inside = look_into(w, folder);
+    int   before = w->ntexts;
+    bool  deeper;
+    for (char *name; (name = next_name(w, &inside, &deeper)); free(name)) {
+        captures c = { 0 };
+        if ((*name == '.' && *part != '.') || !strcmp(name, ".") || !strcmp(name, "..") || (*end && !deeper)) continue;
         if (!matches(part, end, name, name + strlen(name), w->fold, &c)) continue;
         for (int i = 0; i < c.count && w->ntexts < MOST_TEXTS; i++)
             w->texts[w->ntexts++] = fv__sprintf("%.*s", (int)(c.found[i].end - c.found[i].start), c.found[i].start);
@@ -313,7 +341,12 @@ static void walk_names(walk *w, const char *folder, const char *part, const char
         free(path);
         while (w->ntexts > before) free(w->texts[--w->ntexts]);
     }
-    closedir(opened);
+    release_names(&inside);
+}
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return fv__remote_lists(path) || (!lstat(path, &s) && S_ISDIR(s.st_mode));
 }
 
 /* ** stands for `below`, and for every folder in it. Links to folders are not followed: they may lead back. */
@@ -323,21 +356,19 @@ static void walk_depth(walk *w, const char *folder, char *below, const char *res
     w->texts[w->ntexts++] = below;
     walk_on(w, folder, rest);
     w->ntexts = at;
-    DIR           *opened = look_into(w, folder);
-    struct dirent *entry;
-    while (opened && w->status == FV_OK && (entry = readdir(opened))) {
-        struct stat s;
-        char       *path = fv__sprintf("%s%s", folder, entry->d_name);
-        bool        kind = *entry->d_name != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode);
-        if (kind && !(w->whole && w->whole(path))) {
-            char *inner = fv__sprintf("%s/", path), *deeper = fv__sprintf("%s%s%s", below, *below ? "/" : "", entry->d_name);
+    names inside = look_into(w, folder);
+    bool  kind;
+    for (char *name; (name = next_name(w, &inside, &kind)); free(name)) {
+        char *path = fv__sprintf("%s%s", folder, name);
+        if (kind && *name != '.' && is_folder(path) && !(w->whole && w->whole(path))) {
+            char *inner = fv__sprintf("%s/", path), *deeper = fv__sprintf("%s%s%s", below, *below ? "/" : "", name);
             walk_depth(w, inner, deeper, rest);
             free(inner);
             free(deeper);
         }
         free(path);
     }
-    if (opened) closedir(opened);
+    release_names(&inside);
 }
 
 /* folder: "" or with its slash. */
@@ -349,7 +380,8 @@ static void walk_on(walk *w, const char *folder, const char *rest) {
     }
     char *name = plain_name(rest, end), *path = fv__sprintf("%s%s", folder, name);
     bool  dots = !strcmp(name, ".") || !strcmp(name, "..");
-    bool  literal = !has_wildcard(rest, end), there = fv__file_exists(path);
+    bool  literal = !has_wildcard(rest, end), remote = fv__remote_lists(folder);
+    bool  there = remote && *end ? literal : fv__file_exists(path); /* a folder there is what names begin with */
     bool  braced = memchr(rest, OPEN, (size_t)(end - rest)) != NULL;
     if (there && !braced && (!w->fold || dots))
         step(w, path, end);
@@ -359,17 +391,26 @@ static void walk_on(walk *w, const char *folder, const char *rest) {
     free(name);
 }
 
+/* "s3://BUCKET/" in front of a pattern, as the number of its characters; 0: there is none. */
+static size_t bucket_part(const char *pattern) {
+    if (!fv__remote_lists(pattern)) return 0;
+    size_t start = strlen("s3://"), length = start + strcspn(pattern + start, "/");
+    return length + (pattern[length] == '/');
+}
+
 static void walk_pattern(void *context, const char *pattern) {
-    size_t slashes = strspn(pattern, "/");
-    walk_on(context, slashes ? "/" : "", pattern + slashes);
+    size_t slashes = strspn(pattern, "/"), root = bucket_part(pattern);
+    char  *folder = root ? fv__sprintf("%.*s", (int)root, pattern) : fv__strdup(slashes ? "/" : "");
+    walk_on(context, folder, pattern + FV_MAX(slashes, root));
+    free(folder);
 }
 
 static size_t fixed_part(const char *pattern) {
-    size_t      fixed = *pattern == '/';
+    size_t      root = bucket_part(pattern), fixed = root ? root : *pattern == '/';
     const char *close, *brace, *end;
     bool        slash;
     brace = first_brace(pattern, &close, &slash);
-    for (const char *p = pattern + strspn(pattern, "/");; p = end + strspn(end, "/")) {
+    for (const char *p = pattern + FV_MAX(root, strspn(pattern, "/"));; p = end + strspn(end, "/")) {
         end = p + strcspn(p, "/");
         if (!*end || (brace && brace < end) || has_wildcard(p, end)) return fixed;
         char *name = plain_name(p, end);
@@ -416,7 +457,8 @@ void fv__matches_release(fv_matches *matches) {
 bool fv__pattern_is(const char *path) {
     const char *close;
     bool        slash, braces = first_brace(path, &close, &slash) != NULL;
-    if (!*path || fv__is_remote(path) || strpbrk(path, "\1\2")) return false; /* a ? begins the query of an address */
+    if (!*path || (fv__is_remote(path) && !fv__remote_lists(path)) || strpbrk(path, "\1\2"))
+        return false; /* a ? begins the query of an address */
     return (braces || has_wildcard(path, path + strlen(path))) && !fv__file_exists(path);
 }
 

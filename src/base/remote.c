@@ -20,7 +20,7 @@ bool fv__is_remote(const char *path) {
 /* Without its query, which may hold a signature; for messages. */
 static char *shown(const char *path) { return fv__sprintf("%.*s", (int)strcspn(path, "?"), path); }
 
-static void put_encoded(fv_bytes *out, const char *text, const char *kept) {
+void fv__remote_encode(fv_bytes *out, const char *text, const char *kept) {
     for (; *text; text++) {
         bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
         if (plain || strchr(kept, *text))
@@ -47,21 +47,22 @@ static void put_s3(fv_bytes *url, const char *path) {
     } else
         fv__bytes_printf(url, "https://%.*s.s3.%s.amazonaws.com", (int)length, bucket,
                          setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
-    put_encoded(url, bucket + length, "/-_.~");
+    fv__remote_encode(url, bucket + length, "/-_.~");
 }
 
 typedef struct {
     char *url, *signing, *user;
 } address;
 
-static address find_address(const char *path) {
+static address find_address(const char *path, const char *query) {
     address     a = { 0 };
     fv_bytes    url = { 0 };
     const char *key = setting("AWS_ACCESS_KEY_ID", NULL, NULL), *secret = setting("AWS_SECRET_ACCESS_KEY", NULL, NULL);
     if (strncmp(path, "s3://", 5))
-        put_encoded(&url, path, "/-_.~:?#[]@!$&'()*+,;=%");
+        fv__remote_encode(&url, path, "/-_.~:?#[]@!$&'()*+,;=%");
     else {
         put_s3(&url, path);
+        if (query) fv__bytes_printf(&url, "?%s", query);
         if (key && secret) {
             a.signing = fv__sprintf("aws:amz:%s:s3", setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
             a.user = fv__sprintf("%s:%s", key, secret);
@@ -116,10 +117,10 @@ static void wait_before(int attempt) {
     nanosleep(&pause, NULL);
 }
 
-/* Asks until there is an answer that more asking would not change, or too often. */
-static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) {
+/* Asks until there is an answer that more asking would not change, or too often. query: of s3; NULL: none. */
+static fv_status ask_with(const char *path, const char *query, fv_remote_call *call, fv_error *error) {
     const fv_remote_plugin *plugin;
-    address                 a = find_address(path);
+    address                 a = find_address(path, query);
     bool                    answered = false;
     fv_status               status = load(&plugin, error);
     call->url = a.url;
@@ -142,6 +143,8 @@ static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) {
     free(name);
     return status;
 }
+
+static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) { return ask_with(path, NULL, call, error); }
 
 /* What an answer other than success means. */
 static fv_status refused(const char *path, const fv_remote_call *call, fv_error *error) {
@@ -384,4 +387,18 @@ fv_status fv__remote_put_file(const char *file, const char *path, fv_error *erro
     fv_status status = put_open_file(fd, id.size, path, error);
     close(fd);
     return status;
+}
+
+static bool put_in_bytes(void *context, size_t offset, const void *data, size_t size) {
+    ((fv_bytes *)context)->size = offset; /* what came of an answer that broke off is forgotten */
+    fv__bytes_append(context, data, size);
+    return true;
+}
+
+fv_status fv__remote_ask_s3(const char *path, const char *query, fv_bytes *text, fv_error *error) {
+    fv_remote_call call = { .method = "GET", .room = 64 << 20, .take = put_in_bytes, .context = text };
+    text->size = 0;
+    FV_TRY(ask_with(path, query, &call, error));
+    fv__bytes_append(text, "", 1);
+    return succeeded(&call) ? FV_OK : refused(path, &call, error);
 }

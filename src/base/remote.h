@@ -43,6 +43,17 @@ fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int
  * false if it is not; and its bytes into a local file. */
 bool      fv__remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd);
 fv_status fv__remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
+/* What a server of s3 answers to a query about a bucket, s3://BUCKET: text with a NUL at its end. Parameters of the query must be
+ * in order of their names, with encoded values (which signatures want). */
+fv_status fv__remote_ask_s3(const char *path, const char *query, fv_bytes *text, fv_error *error);
+/* Letters, digits and the characters of `kept` as they are, others as %XX. */
+void fv__remote_encode(fv_bytes *out, const char *text, const char *kept);
+
+/* Whether folders behind the address can be listed, as those of s3 can. */
+bool fv__remote_lists(const char *path);
+/* The names in such a folder, s3://BUCKET/a/b/, those of folders with a slash at their end. The caller frees them and the list.
+ */
+fv_status fv__remote_list(const char *folder, char ***names, size_t *count, fv_error *error);
 /* Sends a local file. */
 fv_status fv__remote_put_file(const char *file, const char *path, fv_error *error);
 /* The files of a local folder below a remote address; those that describe it (zarr.json, .zarray, ...) last, and its own at the

@@ -417,6 +417,31 @@ def what_others_have_written_there_is_not_replaced(folder):
 
 
 @test
+def patterns_find_files_in_buckets(folder):
+    make(folder)
+    names = ["day 1/a2.tif", "day 1/a10.tif", "day 1/b+&.tif", "day2/deep/a1.tif", "day2/c.tif", "other.npy", "day2/image.zarr"]
+    for index, name in enumerate(names):
+        run("run", "-q", "-e", f'ones([{index + 2}, 5]) |> write("www/bucket/{name}")', folder=folder)
+    with serve(f"{folder}/www", key=(SECRETS["AWS_ACCESS_KEY_ID"], SECRETS["AWS_SECRET_ACCESS_KEY"])) as server:
+        place = dict(SECRETS, AWS_ENDPOINT_URL=server.url)
+        for pattern, wanted in (("day*/a*.tif", names[:2]), ("day 1/*.tif", names[:3]), ("day2/*.zarr", names[6:]),
+                                ("**/*.tif", [*names[:3], names[4], names[3]]), ("*.npy", names[5:6]), ("day2/{c,d}.tif", names[4:5])):
+            text = f'write(facts(read("s3://bucket/{pattern}"), "y"), "f.csv")'
+            run("run", "-q", "--overwrite", "-e", text, folder=folder, environment=place)
+            found = [line.split(",")[1] for line in pathlib.Path(folder, "f.csv").read_text().splitlines()[1:]]
+            assert found == [f"s3://bucket/{name}" for name in wanted], (pattern, found)
+        run("run", "-q", "-e", 'read("s3://bucket/day*/*.tif") + 1 |> write("s3://bucket/more/{stem}.npy")', folder=folder,
+            environment=place)
+        assert sorted(os.listdir(f"{folder}/www/bucket/more")) == ["a10.npy", "a2.npy", "b+&.npy", "c.npy"]
+        said = run("run", "-e", 'sum(read("s3://bucket/none/*.tif"))', folder=folder, environment=place, code=2).stderr
+        assert "s3://bucket/none/*.tif" in said, said
+    with serve(f"{folder}/www", {"/bucket": "denied"}) as server:
+        place = dict(NOBODY, AWS_ENDPOINT_URL=server.url)
+        said = run("run", "-e", 'sum(read("s3://bucket/*.tif"))', folder=folder, environment=place, code=2).stderr
+        assert "denies access" in said, said
+
+
+@test
 def every_format_is_written_to_a_server_and_so_are_tables(folder):
     make(folder)
     names = ["a.tif", "a.nii", "a.nii.gz", "a.npy", "a.mrc", "a.nrrd", "a.raw"]

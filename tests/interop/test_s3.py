@@ -142,4 +142,25 @@ print(json.dumps({o["Key"].removeprefix("out.zarr/"): o["Size"] for page in page
             assert not missing, (options, missing)
 
 
+@test
+def a_folder_in_a_bucket_is_processed_file_by_file(folder):
+    os.makedirs(f"{folder}/up/plate 1/deep")
+    names = [f"plate 1/well+{index}.tif" for index in range(3)] + ["plate 1/deep/other.tif", "readme.txt"]
+    for index, name in enumerate(names[:4]):
+        np.save(f"{folder}/in.npy", np.full((4, 5), index, np.uint8))
+        run("convert", "in.npy", f"up/{name}", "--quiet", folder=folder)
+    pathlib.Path(folder, "up/readme.txt").write_text("words")
+    with bucket(folder) as place:
+        upload(folder, place)
+        run("run", "-q", "-e", 'a = read("s3://bucket/plate */*.tif") + 1; write(a, "s3://bucket/more/{stem}.nii.gz"); '
+            'write(facts(a, "max"), "s3://bucket/facts.csv")', folder=folder, environment=place)
+        listed = boto("""
+print(json.dumps([o["Key"] for o in s3.list_objects_v2(Bucket="bucket")["Contents"]]))""", folder, place)
+        more = [name for name in listed if name.startswith("more/")]
+        assert more == [f"more/well+{index}.nii.gz" for index in range(3)], listed
+        run("run", "-q", "-e", 'write(read("s3://bucket/facts.csv"), "facts.csv")', folder=folder, environment=place)
+        rows = pathlib.Path(folder, "facts.csv").read_text().splitlines()[1:]
+        assert [row.split(",")[-1] for row in rows] == ["1", "2", "3"], rows
+
+
 main()

@@ -112,7 +112,7 @@ def spaced(expression, labels, spacing, *options):
 def least_width(points):
     """By trying all directions that can be the narrowest: normals of faces, and of each two edges."""
     hull = scipy.spatial.ConvexHull(points)
-    edges = {tuple(sorted(pair)) for face in hull.simplices for pair in ((face[0], face[1]), (face[1], face[2]), (face[0], face[2]))}
+    edges = {tuple(sorted(pair)) for a, b, c in hull.simplices for pair in ((a, b), (b, c), (a, c))}
     along = np.array([points[b] - points[a] for a, b in edges])
     ways = np.concatenate([hull.equations[:, :3], np.cross(along[:, None], along[None]).reshape(-1, 3)])
     length = np.linalg.norm(ways, axis=1)

@@ -28,7 +28,9 @@ import urllib.parse
 
 def signature(method, path, headers, signed, date, scope, secret):
     """Of a request with an unsigned payload, as Amazon describes it."""
-    canonical = "\n".join([method, urllib.parse.quote(path, safe="/-_.~%"), "",
+    path, _, query = path.partition("?")
+    query = "&".join(sorted(query.split("&")))
+    canonical = "\n".join([method, urllib.parse.quote(path, safe="/-_.~%"), query,
                            *(f"{name}:{' '.join(headers.get(name, '').split())}" for name in signed), "", ";".join(signed),
                            headers.get("x-amz-content-sha256", "")])
     text = "\n".join(["AWS4-HMAC-SHA256", date, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()])
@@ -92,9 +94,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.server.folder + path, fault
         return None, fault
 
+    def list_bucket(self, name, query):
+        """ListObjectsV2 of Amazon, in pages of three, keys as they are asked for."""
+        prefix, token = query["prefix"][0], query.get("continuation-token", [""])[0]
+        keys = sorted(os.path.relpath(os.path.join(folder, file), name) for folder, _, files in os.walk(name) for file in files)
+        found = sorted({prefix + key[len(prefix):].partition("/")[0] + "/" * ("/" in key[len(prefix):])
+                        for key in keys if key.startswith(prefix)})
+        page = [key for key in found if key > token][:3]
+        more = bool(page) and page[-1] != found[-1]
+        parts = [f"<IsTruncated>{str(more).lower()}</IsTruncated><Prefix>{urllib.parse.quote_plus(prefix)}</Prefix>"]
+        for key in page:
+            quoted = urllib.parse.quote_plus(key)
+            parts.append(f"<CommonPrefixes><Prefix>{quoted}</Prefix></CommonPrefixes>" if key.endswith("/") else
+                         f"<Contents><Key>{quoted}</Key><Size>1</Size></Contents>")
+        if more:
+            parts.append(f"<NextContinuationToken>{page[-1]}</NextContinuationToken>")
+        self.answer(200, f"<ListBucketResult>{''.join(parts)}</ListBucketResult>".encode())
+
     def do_GET(self):
         name, fault = self.file()
         if not name:
+            return
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query, keep_blank_values=True)
+        if "list-type" in query:
+            self.list_bucket(name, query)
             return
         if not os.path.isfile(name):
             self.answer(404, b"nothing here", [("Access-Control-Allow-Origin", "*")])
