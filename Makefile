@@ -53,6 +53,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
 	-scripts/bootstrap.sh pypi
 	-scripts/bootstrap.sh slurm
+	-scripts/bootstrap.sh spark
 	-scripts/bootstrap.sh check
 	-scripts/bootstrap.sh wheel
 	-scripts/duckdb.sh build/libraries 60

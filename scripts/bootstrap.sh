@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
-# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|wheel|fuzz|paraview|viewers|interop|slurm ...]
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|wheel|
+#                      fuzz|paraview|viewers|interop|slurm|spark ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -19,6 +20,8 @@
 #   interop   Python environments in build/interop with napari, Neuroglancer, Spark, Dask and an imitation of S3, and the newest
 #             ImageJ, for `make interop`
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
+#   spark  Java, and a Python environment in build/spark with Spark (600 MB); where they cannot be had, its tests are skipped.
+#          interop also makes one with the next version of Spark, in build/spark4
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
 
@@ -44,6 +47,9 @@ check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
 paraview="paraview xvfb xauth"
 viewers="imagej default-jre maven r-base-core r-cran-rsqlite chromium xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libdbus-1-3"
+spark="pyspark==3.5.* pyarrow pandas"
+spark4="pyspark==4.* pyarrow pandas"
+java="openjdk-17-jre-headless util-linux python3-venv"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=
@@ -75,9 +81,13 @@ for set in "${@:-build}"; do
     viewers) wanted="$wanted $viewers" ;;
     interop)
         wanted="$wanted python3-venv"
-        fetched="$fetched moto napari dataframes imagej"
+        fetched="$fetched moto napari dataframes imagej spark spark4"
         ;;
     slurm) wanted="$wanted $slurm" ;;
+    spark)
+        wanted="$wanted $java"
+        fetched="$fetched spark"
+        ;;
     *)
         echo "bootstrap.sh: nothing is called $set; the sets of packages are listed at the head of this script" >&2
         exit 2
@@ -138,6 +148,8 @@ fetch_all() {
         napari) make_environment build/interop/napari "napari_ome_zarr, tensorstore, neuroglancer, qtpy" $napari || failed=1 ;;
         dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;
         imagej) fetch_imagej || failed=1 ;;
+        spark) make_environment build/spark "pyspark, pyarrow, pandas" $spark || failed=1 ;;
+        spark4) make_environment build/spark4 "pyspark, pyarrow, pandas" $spark4 || failed=1 ;;
         paraview) unpack_paraview || failed=1 ;;
         esac
     done

@@ -19,6 +19,7 @@ def main():
     path = command()
     if not path:
         sys.exit("fovea: the command is not installed beside the package nor on the PATH")
+    os.environ.setdefault("FOVEA_PYTHON", sys.executable)  # whoever it starts finds this package
     os.execv(path, ["fovea", *sys.argv[1:]])
 
 

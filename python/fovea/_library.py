@@ -78,12 +78,14 @@ ESTIMATE_ROOM = 1 << 16  # bytes: far more than an fv_estimate has, which only t
 
 
 def _find():
-    """Beside the package in a wheel, in the build folder of a checkout, or where the system has it."""
+    """Beside the package in a wheel, in the build folder of a checkout, or where an installation or the system has it."""
     here = pathlib.Path(__file__).resolve().parent
     given = os.environ.get("FOVEA_LIBRARY")
     if given:
         return given
-    for path in here / "lib" / "libfovea.so.0", here.parent.parent / "build" / "libfovea.so.0":
+    installed = here.parents[3] if here.parts[-4:-1] == ("share", "fovea", "python") else here
+    for path in (here / "lib" / "libfovea.so.0", here.parent.parent / "build" / "libfovea.so.0",
+                 *installed.glob("lib*/libfovea.so.0"), *installed.glob("lib/*/libfovea.so.0")):
         if path.exists():
             return str(path)
     return "libfovea.so.0"

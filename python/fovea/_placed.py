@@ -21,7 +21,8 @@ from ._compute import _load, _options, printed
 from ._errors import raise_status
 from ._prepared import Pipeline, Result, raise_failures
 
-MOST_JOBS = 16  # stages are put together beyond that: each job costs the system a moment
+MOST_JOBS = 16  # of a run: each job costs the system a moment
+LEAST_WORK = 5  # seconds of one core that a job should be worth
 FREE_PART = 0.5  # of a machine's free memory, if nobody says how much may be used
 
 
@@ -61,15 +62,22 @@ class PlacedRun:
         self._check(status)
         return json.loads(text)
 
-    def jobs(self, most=MOST_JOBS):
-        """What the workers have to do, one Job after another. Of a collection there is one."""
+    def jobs(self, most=MOST_JOBS, least=LEAST_WORK):
+        """What the workers have to do, one Job after another: stages that should take seconds each, or several that take less.
+        Of a collection there is one."""
         found = self.look()
         stages = found["stages"]
         if found["collection"]:
             return [Job(0, stages[0]["name"], stages[0]["tasks"])]
-        step = -(-len(stages) // most)
-        return [Job(min(k + step, len(stages)), " | ".join(s["name"] for s in stages[k:k + step]),
-                    max(s["tasks"] for s in stages[k:k + step])) for k in range(0, len(stages), step)]
+        enough, jobs, first, work = max(least, sum(s["work_seconds"] for s in stages) / most), [], 0, 0
+        for k, stage in enumerate(stages):
+            work += stage["work_seconds"]
+            if work < enough and k + 1 < len(stages):
+                continue
+            group = stages[first:k + 1]
+            jobs.append(Job(k + 1, " | ".join(s["name"] for s in group), max(s["tasks"] for s in group)))
+            first, work = k + 1, 0
+        return jobs
 
     def check(self, command=None):
         """A function for a worker: whether it can take part. It gives facts about its machine, or raises a Problem."""

@@ -130,7 +130,7 @@ def work(command, run, folder, token, place, places, options=(), environment=Non
     """Takes part in a run until it is done: the summary of `fovea work --json`, with `stopped` if it was asked to stop.
 
     A process that dies is started again. What several die on is left to the end of the run, which names it."""
-    stop = stop_path(run, token)
+    command, stop = find_command(command), stop_path(run, token)
     arguments = [command, "work", run, "--tied", "--wait", "--json", "--level", str(MOST_TRIES - 1),
                  "--place", f"{place}/{places}", *options]
     for _ in range(MOST_TRIES):
@@ -142,3 +142,11 @@ def work(command, run, folder, token, place, places, options=(), environment=Non
         if code == 2:
             raise Problem(said or "a worker refused the run and gave no reason")
     raise RuntimeError(f"the worker on {os.uname().nodename} ended with {code} {MOST_TRIES} times: {said or 'it said nothing'}")
+
+
+def outcome(function):
+    """What a call came to, for systems that would try a failure again: ("done", value) or ("problem", sentence)."""
+    try:
+        return "done", function()
+    except Problem as problem:
+        return "problem", str(problem)

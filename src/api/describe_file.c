@@ -168,6 +168,7 @@ static cJSON *file_json(const fv_reader *r) {
     cJSON_AddItemToObject(json, "origin", cJSON_CreateDoubleArray(type->origin, type->ndim));
     cJSON_AddItemToObject(json, "units", units);
     if (type->has_affine) cJSON_AddItemToObject(json, "affine", cJSON_CreateDoubleArray(type->affine, 12));
+    if (r->angles && r->nangles > 0) cJSON_AddItemToObject(json, "angles", cJSON_CreateDoubleArray(r->angles, (int)r->nangles));
     cJSON_AddItemToObject(json, "chunk", integers_json(r->chunk, type->ndim));
     cJSON_AddBoolToObject(json, "sequential", r->sequential);
     cJSON_AddNumberToObject(json, "bytes", (double)fv_image_type_bytes(type));

@@ -49,6 +49,8 @@ static cJSON *stages_json(const fv_frozen_run *run, const fv_overview *o) {
         cJSON_AddNumberToObject(stage, "done", (double)FV_MIN(o->stages[k].done, o->stages[k].tasks));
         cJSON_AddNumberToObject(stage, "running", (double)o->stages[k].running);
         cJSON_AddNumberToObject(stage, "failed", (double)o->stages[k].failed);
+        double work = run->bindings.collection ? run->outlook.work : run->sample->plan->stages[k].work;
+        cJSON_AddNumberToObject(stage, "work_seconds", work * 1e-9);
         cJSON_AddItemToArray(stages, stage);
         free(title);
     }
@@ -68,7 +70,6 @@ static char *run_json(const char *run_folder, const fv_frozen_run *run, const fv
     cJSON_AddNumberToObject(root, "tasks_repeated", (double)o->tasks_repeated);
     cJSON_AddNumberToObject(root, "bound", (double)bound);
     cJSON_AddNumberToObject(root, "ask", (double)fv__budget_ask(bound));
-    cJSON_AddNumberToObject(root, "work_seconds", run->outlook.work * 1e-9);
     cJSON_AddItemToObject(root, "stages", stages_json(run, o));
     char *text = cJSON_Print(root);
     cJSON_Delete(root);

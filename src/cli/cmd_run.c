@@ -1,8 +1,10 @@
 /* fovea run: a pipeline from text to finished results. */
 #include "execute.h"
 #include "pipeline_options.h"
+#include "placed.h"
 #include <fovea/cluster.h>
 #include <fovea/ranks.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,10 @@ typedef struct {
     FV_EXECUTE_FIELDS;
     const char *profile;
     bool        pilot;
+    const char *master;
+    int64_t     executors;
+    fv_texts    spark_conf;
+    bool        mpi;
 } run_options;
 
 static const fv_option options[] = {
@@ -18,6 +24,11 @@ static const fv_option options[] = {
     FV_EXECUTE_OPTIONS(run_options),
     FV_OPTION(run_options, profile, .argument = "NAME", .doc = "with --engine slurm: name of the cluster's profile"),
     FV_OPTION(run_options, pilot, .doc = "with --engine slurm: one job whose workers fetch the tasks, instead of job arrays"),
+    FV_OPTION(run_options, master, .argument = "URL",
+              .doc = "with --engine spark: the cluster, such as spark://host:7077, yarn, or local[4] to try it out"),
+    FV_OPTION(run_options, executors, .min = 1, .max = 1e5, .argument = "N", .doc = "with --engine spark: how many executors"),
+    FV_OPTION(run_options, spark_conf, .argument = "KEY=VALUE", .doc = "with --engine spark: a setting of Spark"),
+    FV_OPTION(run_options, mpi, .doc = "with --engine spark: workers are ranks of MPI that live in the executors"),
     FV_OPTION_END,
 };
 
@@ -43,6 +54,22 @@ static fv_status run_on_cluster(void *context, const fv_run_options *given, fv_r
     return status;
 }
 
+static int run_on_spark(const run_options *o, fv_pipeline *pipeline, const fv_execute *execute) {
+    fv_placing placing = { .engine = "spark" };
+    char       executors[24], workers[24], memory[24];
+    snprintf(executors, sizeof executors, "%lld", (long long)o->executors);
+    snprintf(workers, sizeof workers, "%lld", (long long)o->workers);
+    snprintf(memory, sizeof memory, "%lld", (long long)o->memory.bytes);
+    fv_placing_add(&placing, "--master", o->master);
+    fv_placing_add(&placing, "--executors", o->executors ? executors : NULL);
+    fv_placing_add(&placing, "--workers", o->workers ? workers : NULL);
+    fv_placing_add(&placing, "--memory", o->memory.bytes ? memory : NULL);
+    fv_placing_add(&placing, "--mpi", o->mpi ? "yes" : NULL);
+    fv_placing_add(&placing, "--overwrite", o->overwrite ? "yes" : NULL);
+    for (int i = 0; i < o->spark_conf.count; i++) fv_placing_add(&placing, "--conf", o->spark_conf.items[i]);
+    return fv_execute_placed("run", pipeline, &placing, execute);
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
@@ -51,6 +78,7 @@ static int run(const void *options_, int nargs, char **args) {
     if (!pipeline) return fv_ranks_end(status);
     fv_execute execute = { o->engine,        o->workers, o->memory, o->patience, o->store, o->fresh,   o->overwrite,
                            o->stop_on_error, o->items,   o->into,   o->device,   o->quiet, o->verbose, o->json };
+    if (o->engine && !strcmp(o->engine, "spark")) return run_on_spark(o, pipeline, &execute);
     if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
     if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */

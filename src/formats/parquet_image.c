@@ -6,6 +6,7 @@
 #include "base/remote.h"
 #include "base/take.h"
 #include "op/table_parts.h"
+#include <cjson/cJSON.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -84,11 +85,34 @@ static fv_status identify(reader *r, const char *text, fv_error *error) {
     return status;
 }
 
+/* Spark writes no entries of its own, but keeps what is noted with a column: in its description of the table, JSON in JSON. */
+static char *text_from_spark(const char *description) {
+    cJSON *table = cJSON_Parse(description), *column;
+    char  *found = NULL;
+    cJSON_ArrayForEach(column, cJSON_GetObjectItem(table, "fields")) {
+        const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(column, "metadata"), FV_PARQUET_IMAGE));
+        if (text && !found) found = fv__strdup(text);
+    }
+    cJSON_Delete(table);
+    return found;
+}
+
+static fv_status find_text(reader *r, fv_duckdb *duck, char **text, fv_error *error) {
+    char *description;
+    FV_TRY(ask(r, duck, text, error,
+               "SELECT decode(value) FROM parquet_kv_metadata(%s) WHERE decode(key) = '" FV_PARQUET_IMAGE "' LIMIT 1"));
+    if (*text) return FV_OK;
+    FV_TRY(ask(r, duck, &description, error,
+               "SELECT decode(value) FROM parquet_kv_metadata(%s) WHERE decode(key) = "
+               "'org.apache.spark.sql.parquet.row.metadata' LIMIT 1"));
+    if (description) *text = text_from_spark(description);
+    free(description);
+    return FV_OK;
+}
+
 static fv_status find_type(reader *r, fv_duckdb *duck, fv_error *error) {
     char     *text, *group = NULL;
-    fv_status status = ask(r, duck, &text, error,
-                           "SELECT decode(value) FROM parquet_kv_metadata(%s) WHERE decode(key) = '" FV_PARQUET_IMAGE "' "
-                           "LIMIT 1");
+    fv_status status = find_text(r, duck, &text, error);
     if (status == FV_OK && !text)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds a table and no image: its metadata have no entry " FV_PARQUET_IMAGE,
                          r->base.path);

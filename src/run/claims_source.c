@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PAUSE 0.25         /* seconds between rounds */
+#define PAUSE 0.25         /* seconds between rounds, at most */
+#define FIRST_PAUSE 0.01   /* the first one; each is twice as long as the one before */
 #define LONGEST_WAIT 120.0 /* for others who name outputs */
 
 typedef enum question_kind { NOTHING, ITEMS, TASKS, COMPLETE, END, BLAME } question_kind;
@@ -64,7 +65,7 @@ typedef struct claimed_stage {
     bool      looked;       /* found in this round: it was not complete */
     bool      others, left; /* found in this round: batches of others, work that is left to a later try */
     bool      given_up;     /* nothing here for this process any more */
-    double    again;        /* when the next round may begin */
+    double    again, pause; /* when the next round may begin, and how long that was away */
 } claimed_stage;
 
 typedef struct claimed_unit { /* of an item */
@@ -160,7 +161,8 @@ static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
 static void try_later(const claimed *c, claimed_stage *own, int index) {
     own->walked = 0;
     own->others = own->looked = false;
-    own->again = fv__now() + PAUSE;
+    own->pause = FV_MIN(FV_MAX(2 * own->pause, FIRST_PAUSE), PAUSE);
+    own->again = fv__now() + own->pause;
     own->given_up = !c->share->wait && index >= c->share->stage; /* earlier stages hinder us: we wait for them */
 }
 

@@ -68,13 +68,14 @@ def placed_workers_make_what_threads_make(folder):
         (folder / name).unlink()
     with placed_run(FOAM) as placed:
         done = []
-        for job in placed.jobs():
+        for job in placed.jobs(least=0):
             done += together([placed.worker(FOVEA, k, 3, job, memory=400 << 20) for k in range(3)])
         assert placed.finish() == expected
         assert sum(d["tasks_run"] for d in done) == placed.look()["tasks_done"], done
         assert [s["done"] for s in placed.look()["stages"]] == [s["tasks"] for s in placed.look()["stages"]]
         assert any("gaussian" in job.name for job in placed.jobs()) and placed.look()["finished"]
-        assert len(placed.jobs(2)) == 2 and placed.jobs(2)[-1].last == len(placed.look()["stages"])
+        assert len(placed.jobs(least=0)) == len(placed.look()["stages"]) > len(placed.jobs()) == 1
+        assert placed.jobs()[0].last == len(placed.look()["stages"])
     assert {name: (folder / name).read_bytes() for name in alone} == alone
 
 

@@ -1,0 +1,134 @@
+"""The program that `fovea run --engine spark` starts: `python -m fovea.spark RUN_FOLDER --master URL ...`.
+
+It is the driver of a Spark application that places workers on a run that is frozen in a folder. When its standard input ends it
+stops them and ends too. What went wrong is the last thing that it prints."""
+import argparse
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+
+from .._errors import Error, MissingPart, OutOfMemory, UsageError
+from .._placed import PlacedRun
+from ._find import find_pyspark
+from ._mpi import work_on_ranks
+from ._place import OF_OVERHEAD, context_of, explain, place
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(prog="python -m fovea.spark")
+    parser.add_argument("run")
+    parser.add_argument("--master")
+    parser.add_argument("--executors", type=int)
+    parser.add_argument("--workers", type=int)
+    parser.add_argument("--memory", type=int)
+    parser.add_argument("--mpi")
+    parser.add_argument("--overwrite")
+    parser.add_argument("--conf", action="append", default=[])
+    return parser.parse_args()
+
+
+def _check_master(master):
+    """Says at once what Spark would find out after a minute."""
+    if not re.match(r"(spark|k8s)://.|yarn$|local($|\[.*\]$|-cluster\[.*\]$)", master):
+        raise UsageError(f"--master {master}: expected spark://host:port, yarn, k8s://..., local[N] or "
+                         "local-cluster[EXECUTORS,CORES,MEMORY]")
+    if not master.startswith("spark://"):
+        return
+    reasons = []
+    for place in master[len("spark://"):].split(","):
+        host, _, port = place.rpartition(":")
+        if not host or not port.isdigit():
+            raise UsageError(f"--master {master}: {place} is no host:port")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), 10).close()
+            return
+        except OSError as error:
+            reasons.append(f"{place}: {error.strerror or error}")
+    raise UsageError(f"--master {master}: no Spark master answers ({'; '.join(reasons)})")
+
+
+def settings(given, run):
+    """The settings of the session: those that were given, and what follows from the run and from the other options."""
+    conf = {}
+    for pair in given.conf:
+        key, sign, value = pair.partition("=")
+        if not sign or not key:
+            raise UsageError(f"--spark-conf {pair}: expected KEY=VALUE")
+        conf[key] = value
+    own = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "WARN",
+           "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures": "3",
+           "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "5s"}
+    cores = int(conf.get("spark.executor.cores", given.workers or 1))
+    if given.executors or given.workers:
+        own["spark.executor.cores"] = cores
+    if given.executors:
+        own["spark.executor.instances"] = given.executors
+        own["spark.cores.max"] = given.executors * cores
+    tasks = max(cores // int(conf.get("spark.task.cpus", 1)), 1)
+    wanted = given.memory or run.look()["ask"] * tasks * (2 if given.mpi else 1)  # each rank has buffers for its messages
+    own["spark.executor.memoryOverhead"] = f"{max(int(wanted / OF_OVERHEAD) >> 20, 384)}m"
+    return {**own, **conf}
+
+
+def _session(given, run):
+    find_pyspark()
+    master = given.master or os.environ.get("MASTER")
+    if not master:
+        raise UsageError("--engine spark needs --master: spark://host:port, yarn, or local[4] to try it out")
+    _check_master(master)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+    builder = SparkSession.builder.master(master).appName(f"fovea {run.name}")
+    for key, value in settings(given, run).items():
+        builder = builder.config(key, str(value))
+    try:
+        return builder.getOrCreate()
+    except Exception as failure:
+        raise UsageError(f"no session of Spark at {master}: {explain(failure)}") from None
+
+
+def _end_with_input(run):
+    """Ctrl-C, or the end of the command that started us."""
+    def watch():
+        while os.read(0, 64):
+            pass
+        run.stop()
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main():
+    """The exit status, after the workers have done what there was."""
+    given, begun, spark = _arguments(), False, None
+    run = PlacedRun(given.run)
+    run.run_options.overwrite = bool(given.overwrite)
+    _end_with_input(run)
+    try:
+        spark = _session(given, run)
+        sc = context_of(spark)
+        begun = True
+        if given.mpi:
+            work_on_ranks(sc, run, given.memory, given.executors)
+        else:
+            place(sc, run, given.memory)
+    except KeyboardInterrupt:
+        return 130
+    except (UsageError, MissingPart, OutOfMemory) as problem:
+        print(problem, flush=True)
+        return 2
+    except Error as problem:
+        print(problem, flush=True)
+        return 1 if begun else 2
+    finally:
+        if spark is not None:
+            spark.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""Spark places the workers of a run: one long task for each slot."""
+import time
+
+from .. import _placed_worker
+from .._errors import Error, OutOfMemory, UsageError
+from .._placed import placed_run, share_of_memory
+
+FIRST_EXECUTOR = 90  # seconds for the cluster to give one
+NO_EXECUTOR = 120  # seconds without any before a run is given up
+OF_OVERHEAD = 0.8  # of an executor's memory beside the JVM is for workers: their Python takes the rest
+STEP = 0.1  # of a run: so often a line in Spark's pages says how far it is
+
+
+def context_of(spark):
+    """The SparkContext of a session."""
+    context = getattr(spark, "sparkContext", spark) if "connect" not in type(spark).__module__ else None
+    if context is None or not hasattr(context, "parallelize"):
+        raise UsageError("workers are placed through a SparkContext, which a session of Spark Connect does not have: use a "
+                         "session of the cluster itself")
+    from pyspark import cloudpickle
+    cloudpickle.register_pickle_by_value(_placed_worker)  # executors may have no package to import it from
+    return context
+
+
+def setting(sc, key, otherwise=None):
+    """A setting of Spark's."""
+    found = sc.getConf().get(key)
+    return otherwise if found is None else found
+
+
+def executors_of(sc):
+    """How many there are now; that of a local master is the driver itself."""
+    count = sc._jsc.sc().getExecutorMemoryStatus().size()
+    return count if sc.master.startswith("local") and not sc.master.startswith("local-cluster") else count - 1
+
+
+def wait_for_executors(sc, seconds=FIRST_EXECUTOR):
+    """Until there is one at least."""
+    end = time.monotonic() + seconds
+    wanted = int(setting(sc, "spark.executor.instances", 0) or 0) or 1
+    while executors_of(sc) < wanted:
+        if time.monotonic() > end:
+            if executors_of(sc):
+                return
+            raise Error(f"{sc.master} has started no executor in {seconds} s: it is busy, or has no machine with "
+                        f"{setting(sc, 'spark.executor.memory', '1g')} of memory and {setting(sc, 'spark.executor.cores', 'the')}"
+                        " cores that spark.executor.memory and spark.executor.cores ask for")
+        time.sleep(0.05)
+
+
+def slots_of(sc):
+    """How many tasks run at once."""
+    cores = max(sc.defaultParallelism, 1)
+    most = setting(sc, "spark.dynamicAllocation.maxExecutors")
+    if setting(sc, "spark.dynamicAllocation.enabled", "false") == "true" and most:
+        cores = max(cores, int(most) * int(setting(sc, "spark.executor.cores", 1)))
+    return max(cores // cores_of_task(sc), 1)
+
+
+def cores_of_task(sc):
+    """Threads of a worker."""
+    return max(int(setting(sc, "spark.task.cpus", 1)), 1)
+
+
+class _Job:
+    """A Spark job in a thread of its own, so that this one can look at it and end it."""
+
+    def __init__(self, sc, group, description, collect):
+        from pyspark import InheritableThread
+        self.sc, self.group, self.found, self.failure = sc, group, None, None
+
+        def work():
+            sc.setJobGroup(group, description, interruptOnCancel=True)
+            try:
+                self.found = collect()
+            except Exception as failure:
+                self.failure = failure
+        self.thread = InheritableThread(target=work, daemon=True)
+        self.thread.start()
+
+    def wait(self, look):
+        """Until it is over; look is called twice a second and may raise. Gives what was collected."""
+        alone = time.monotonic()
+        try:
+            while self.thread.is_alive():
+                self.thread.join(0.5)
+                if not self.thread.is_alive():
+                    break
+                alone = time.monotonic() if executors_of(self.sc) else alone
+                if time.monotonic() - alone > NO_EXECUTOR:
+                    raise Error(f"all executors of {self.sc.master} are lost, and none came back in {NO_EXECUTOR} s; what is "
+                                "done is kept, and the same call goes on from there")
+                look()
+        except BaseException:
+            self.sc.cancelJobGroup(self.group)
+            self.thread.join(15)
+            raise
+        if self.failure is not None:
+            raise Error(explain(self.failure)) from None
+        return self.found
+
+
+def explain(failure):
+    """What a failure of Spark's comes to, without the traces of Java and Python around it."""
+    java = getattr(failure, "java_exception", None)
+    text = str(java.getMessage() if java is not None else failure) or type(failure).__name__
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith(("File ", "at ", "Traceback", "Driver stacktrace", "^"))]
+    last = [line for line in told if "Error: " in line or "Exception: " in line]
+    first = told[0] if told else "no reason was given"
+    return f"Spark could not run the workers: {first[:300]}" + (f" ({last[-1][:500]})" if last and last[-1] != first else "")
+
+
+def problems(found):
+    """Raises what workers could not do; gives what they did."""
+    said = [text for kind, text in found if kind == "problem"]
+    if said:
+        raise (OutOfMemory if "--memory" in said[0] else UsageError)(said[0])
+    return [value for _, value in found]
+
+
+def _bodies(functions):
+    """What each task of a Spark job does: one function."""
+    outcome = _placed_worker.outcome
+
+    def body(index, _):
+        return [outcome(functions[index])]
+    return body
+
+
+def _on_all(sc, run, description, functions, look=lambda: None, resources=None):
+    """Calls each function in a Spark task of its own."""
+    rdd = sc.parallelize(range(len(functions)), len(functions)).mapPartitionsWithIndex(_bodies(functions))
+    if resources is not None:
+        rdd = rdd.withResources(resources)
+    return problems(_Job(sc, f"fovea-{run.token}", description, rdd.collect).wait(look))
+
+
+class _Milestones:
+    """Lines in Spark's list of jobs that say how far a run is: jobs without tasks, which cost nothing."""
+
+    def __init__(self, sc, run, told):
+        self.sc, self.run, self.told, self.next = sc, run, told, STEP
+
+    def look(self):
+        """Tells how far it is, if that is news."""
+        state = self.run.look()
+        if self.told:
+            self.told(state["fraction"])
+        if state["fraction"] < self.next or state["fraction"] >= 1:
+            return
+        self.next = state["fraction"] + STEP
+        done, tasks = (sum(s[key] for s in state["stages"]) for key in ("done", "tasks"))
+        what = "items" if state["collection"] else "tasks"
+        self.sc.setJobGroup(f"fovea-{self.run.token}", f"{self.run.name}: {state['fraction']:.0%}, {done} of {tasks} {what}")
+        self.sc.emptyRDD().collect()
+
+
+def memory_of_worker(sc, facts, wanted=None):
+    """Bytes that a worker may use: a part of what its executor may use beside the JVM, if that is known."""
+    from .._compute import _bytes
+    cores = int(setting(sc, "spark.executor.cores", 0) or 0)
+    overhead = setting(sc, "spark.executor.memoryOverhead")
+    slots = max((cores or max((f["cores"] for f in facts), default=1)) // cores_of_task(sc), 1)
+    if not wanted and overhead:
+        text = overhead.lower().rstrip("b")
+        wanted = OF_OVERHEAD * _bytes(text.upper() if text[-1:].isalpha() else text + "M")
+    return share_of_memory(facts, int(wanted / slots) if wanted else None)
+
+
+def place(sc, run, memory=None, command=None, told=None, resources=None):
+    """Has workers work on a run until nothing is left but its end."""
+    from ..__main__ import command as own_command
+    command = command or own_command()
+    wait_for_executors(sc)
+    slots = slots_of(sc)
+    facts = _on_all(sc, run, f"{run.name}: looking for Fovea in the executors", [run.check(command)] * slots)
+    memory = memory_of_worker(sc, facts, memory)
+    jobs = run.jobs()
+    milestones = _Milestones(sc, run, told)
+    for number, job in enumerate(jobs, 1):
+        places = min(slots, max(job.tasks, 1))
+        stage = f"stage {number} of {len(jobs)}: " if len(jobs) > 1 else ""
+        workers = [run.worker(command, k, places, job, cores_of_task(sc), memory) for k in range(places)]
+        try:
+            _on_all(sc, run, f"{run.name}, {stage}{job.name} ({job.tasks} {'items' if not job.last else 'tasks'})", workers,
+                    milestones.look, resources)
+        except BaseException:
+            run.stop()
+            raise
+
+
+def run(spark, pipeline, params=None, *, memory=None, command=None, mpi=False, progress=None, resources=None, **options):
+    """Runs a pipeline on the executors of a Spark session: what fovea.run gives, and the same files.
+
+    pipeline: the path of a `.fov` file, or its text. params: values of its `param` statements. memory: what the workers of one
+    executor may use together ("4G"); if left out, what spark.executor.memoryOverhead says, else half of what is free there.
+    command: the path of the fovea command on the executors, if it is neither at the driver's path nor in their Python.
+    mpi: the workers are ranks of MPI, which solvers with many small steps are faster on.
+    progress: called with the fraction that is done, from 0 to 1. resources: a ResourceProfile for the tasks. Other options are
+    those of fovea.run: store, fresh, overwrite. The working directory and the store must lie where all executors see them."""
+    from .._compute import _bytes
+    sc = context_of(spark)
+    with placed_run(pipeline, params, **options) as placed:
+        if mpi:
+            from ._mpi import work_on_ranks
+            work_on_ranks(sc, placed, _bytes(memory), command=command)
+        else:
+            place(sc, placed, _bytes(memory), command, progress, resources)
+        return placed.finish()

@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+"""Fovea on a real Spark: executors of its own on this machine, one session for all tests."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for  # noqa: E402
+from spark_session import session, use_environment  # noqa: E402
+
+use_environment("build/spark")
+import numpy as np  # noqa: E402
+
+import fovea as fv  # noqa: E402
+import fovea.spark  # noqa: E402
+
+FOAM = """
+param level = 100
+foam = phantom("cells", [32, 96, 96])
+bubbles = label(gaussian(foam, 1) > level)
+write(bubbles, "bubbles-{level}.npy")
+write(measure(bubbles, foam), "bubbles.csv")
+max(bubbles)
+"""
+
+
+def there(function):
+    """A test that works in its folder, as a user's program does."""
+    def in_folder(folder):
+        before = os.getcwd()
+        os.chdir(folder)
+        try:
+            function(pathlib.Path(folder))
+        finally:
+            os.chdir(before)
+    in_folder.__name__ = function.__name__
+    return test(in_folder)
+
+
+def files(folder, pattern="*.*"):
+    """What lies in a folder, by name."""
+    return {p.name: p.read_bytes() for p in folder.glob(pattern) if p.is_file()}
+
+
+def of_threads(folder, text, params=None):
+    """What a text prints and makes on threads; the files are gone afterwards."""
+    before = set(files(folder))
+    values = fv.run(text, params, store="alone")
+    made = {name: content for name, content in files(folder).items() if name not in before}
+    for name in made:
+        (folder / name).unlink()
+    return values, made
+
+
+def executors(spark):
+    """Process ids of the session's executors."""
+    name = spark.sparkContext.applicationId.encode()
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if b"CoarseGrainedExecutorBackend" in words and name in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+def workers_of(folder):
+    """Process ids of all that work on runs in this folder."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(folder) in words and b"work" in words.split(b"\0"):
+            found.append(int(path.parent.name))
+    return found
+
+
+@there
+def a_run_is_that_of_threads_and_shows_in_the_pages_of_spark(folder):
+    spark = session()
+    values, made = of_threads(folder, FOAM, {"level": [90, 110]})
+    told = []
+    found = fovea.spark.run(spark, FOAM, {"level": [90, 110]}, progress=told.append)
+    assert [list(table) for table in found] == [list(table) for table in values] and files(folder, "bubbles*") == made
+    status = spark.sparkContext.statusTracker()
+    assert told == sorted(told) and not status.getActiveJobsIds()
+
+
+@there
+def a_bad_item_is_named_and_the_others_are_done(folder):
+    for k in range(8):
+        np.save(folder / f"in{k}.npy", np.random.default_rng(k).integers(0, 255, (64, 64), np.uint8))
+    (folder / "in3.npy").write_bytes(b"no image")
+    try:
+        fovea.spark.run(session(), 'write(median(read("in*.npy"), 3), "out-{index}.npy")\n')
+        raise AssertionError("nothing failed")
+    except fv.InputError as error:
+        assert "in3.npy" in str(error), error
+    assert sorted(files(folder, "out-*")) == [f"out-{k}.npy" for k in range(8) if k != 3]
+
+
+@there
+def what_cannot_work_is_said_before_anything_is_computed(folder):
+    other = folder / "another"
+    other.write_text("#!/bin/sh\necho fovea 0.0.1\n")
+    other.chmod(0o755)
+    for options, words in (({"command": str(other)}, "0.0.1"), ({"memory": "8M"}, "at least --memory")):
+        try:
+            fovea.spark.run(session(), FOAM, **options)
+            raise AssertionError("nothing was refused")
+        except fv.Error as error:
+            assert words in str(error) and "Traceback" not in str(error), error
+    try:
+        fovea.spark.run(session(), "write(nothing, 1)")
+        raise AssertionError("a mistake was not found")
+    except fv.UsageError as error:
+        assert "nothing" in str(error)
+    assert not files(folder, "bubbles*")
+
+
+@there
+def an_executor_is_killed_and_the_bytes_are_the_same(folder):
+    text = "\n".join(f'write(median(phantom("cells", [60, 80, 80], seed = {k}), 5), "out{k}.npy")' for k in range(30))
+    _, made = of_threads(folder, text)
+    spark = session()
+    found, failure = [], []
+
+    def work():
+        try:
+            found.append(fovea.spark.run(spark, text))
+        except Exception as error:
+            failure.append(error)
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_for("a worker", lambda: workers_of(folder) or not thread.is_alive())
+    victims = workers_of(folder)
+    parents = {int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) for pid in victims}
+    if thread.is_alive():
+        os.kill(executors(spark)[0], signal.SIGKILL)
+    thread.join()
+    assert not failure and found == [[]], failure
+    assert files(folder, "out*") == made and parents
+    wait_for("the end of the killed executor's worker", lambda: not workers_of(folder))
+
+
+@there
+def ranks_of_mpi_live_in_executors(folder):
+    if subprocess.run(["which", "mpiexec.mpich"], stdout=subprocess.DEVNULL).returncode:
+        raise Skip("no mpiexec.mpich: scripts/bootstrap.sh mpi could not install it")
+    said = fovea.spark.mpi(session(), 2, ["/bin/sh", "-c", "echo rank $PMI_RANK of $PMI_SIZE in $(pwd)"])
+    assert sorted(said.splitlines()) == [f"rank {k} of 2 in {folder}" for k in range(2)], said
+    values, made = of_threads(folder, FOAM)
+    assert fovea.spark.run(session(), FOAM, mpi=True) == values and files(folder, "bubbles*") == made
+
+
+@there
+def images_are_rows_and_measurements_are_rows(folder):
+    rng = np.random.default_rng(1)
+    for k in range(4):
+        np.save(folder / f"scan{k}.npy", rng.integers(0, 255, (40, 50), np.uint8))
+    (folder / "scan4.npy").write_bytes(b"no image")
+    frame = fovea.spark.read("scan*.npy", session(), partitions=2).cache()
+    rows = {row.item: row for row in frame.collect()}
+    assert sorted(rows) == list(range(5)) and "scan4.npy" in rows[4].error and rows[4].bytes is None
+    assert np.array_equal(np.frombuffer(rows[2].bytes, rows[2].dtype).reshape(rows[2].shape), np.load(folder / "scan2.npy"))
+    text = "gaussian(image, 2)\nlabel(image > 128) |> measure".splitlines()
+    smooth = frame.transform(fovea.spark.apply(text[0]))
+    one = smooth.filter("item = 1").collect()[0]
+    expected = np.asarray(fv.array(np.load(folder / "scan1.npy")).gaussian(2))
+    assert one.dtype == "float32" and np.array_equal(np.frombuffer(one.bytes, "float32").reshape(one.shape), expected)
+    measure = fovea.spark.apply(text[1], dtype="uint8")
+    table = frame.mapInArrow(measure, measure.schema)
+    counts = {row["item"]: row["count"] for row in table.filter("error IS NULL").groupBy("item").count().collect()}
+    assert counts == {k: int((fv.array(np.load(folder / f"scan{k}.npy")) > 128).label().max()) for k in range(4)}
+    assert fovea.spark.table(fv.run('measure(label(read("scan0.npy") > 128))')[0], session()).count() == counts[0]
+
+
+@there
+def a_tilt_series_goes_to_spark_and_back(folder):
+    run("run", "-q", "-e", 'write(phantom("cells", [4, 8, 6]), "t.mrc")', folder=folder)
+    (folder / "t.tlt").write_text("-60\n-20\n20\n60\n")
+    row = fovea.spark.read("t.mrc", session()).collect()[0]
+    assert row.angles == [-60, -20, 20, 60] and row.axes[0] == "angle" and row.units[1] == "angstrom"
+    if not (ROOT / "build/libraries/libduckdb.so").exists():
+        raise Skip("no libduckdb.so: scripts/duckdb.sh could not fetch it")
+    image = np.frombuffer(row.bytes, row.dtype).reshape(row.shape)
+    slices = session().createDataFrame([(k, a, bytearray(image[k].tobytes())) for k, a in enumerate(row.angles)],
+                                       "slice bigint, angle double, pixels binary")
+    about = {"shape": row.shape, "dtype": row.dtype, "axes": row.axes, "spacing": [1, 2.5, 2.5], "units": row.units,
+             "angles": row.angles}
+    fovea.spark.write_image(slices.repartition(2), folder / "back.parquet", about)
+    facts = fv.info("back.parquet")
+    assert facts["spacing"] == [1, 2.5, 2.5] and facts["angles"] == row.angles, facts
+    assert np.array_equal(np.asarray(fv.read("back.parquet")), image)
+
+
+@there
+def the_command_says_what_is_wrong(folder):
+    (folder / "foam.fov").write_text(FOAM)
+    environment = {"FOVEA_PYTHON": sys.executable}
+    for arguments, words in (((), "needs --master"), (("--master", "nonsense"), "expected spark://"),
+                             (("--master", "spark://127.0.0.1:1"), "no Spark master answers"),
+                             (("--master", "local[1]", "--spark-conf", "nonsense"), "expected KEY=VALUE")):
+        said = run("run", "foam.fov", "--engine", "spark", *arguments, folder=folder, code=2, environment=environment).stderr
+        assert words in said and "Traceback" not in said, said
+    said = run("run", "foam.fov", "--engine", "spark", "--master", "local[1]", folder=folder, code=2,
+               environment={**environment, "JAVA_HOME": "/nowhere"}).stderr
+    assert "needs Java" in said, said
+    said = run("run", "foam.fov", "--engine", "spark", "--master", "local[1]", folder=folder, code=2,
+               environment={"FOVEA_PYTHON": "/nowhere/python"}).stderr
+    assert "cannot be started" in said, said
+    assert not files(folder, "bubbles*")
+
+
+main()
