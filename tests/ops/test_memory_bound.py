@@ -18,9 +18,7 @@ CALLS = {"label": "label(a < 60)", "distance": "distance(a < 60)", "fill_holes":
 def bounded(call):
     """A volume of 14 million voxels in 216 chunks."""
     def peak(folder):
-        text = f'a = phantom("foam", [240, 240, 240])\nwrite({call}, "out.npy")'
-        done = run("run", "--json", "--memory", f"{BOUND}M", "--chunk", "40x40x40", "-e", text, folder=folder)
-        used = json.loads(done.stdout)["peak_memory"] / 2**20
+        used = peak_of(folder, f'a = phantom("foam", [240, 240, 240])\nwrite({call}, "out.npy")', "--chunk", "40x40x40")
         assert 20 < used < BOUND, f"{used:.0f} MiB"
     return peak
 
@@ -30,11 +28,43 @@ for name, call in CALLS.items():
     peak.__name__ = f"{name}_keeps_to_the_memory_bound"
     test(peak)
 
+def npy_header(dtype, shape):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+
+
+def peak_of(folder, text, *options):
+    """MiB that a run takes which may take BOUND."""
+    done = run("run", "--json", "--memory", f"{BOUND}M", *options, "-e", text, folder=folder)
+    return json.loads(done.stdout)["peak_memory"] / 2**20
+
+
+@test
+def tracks_of_two_million_objects_keep_to_the_memory_bound(folder):
+    """Noise: most tracks end where they begin, and nearly all objects lie in two times at most."""
+    text = ('movie = name_axes(phantom("noise", [300, 300, 300]), "t y x")\n'
+            'track(label(movie < 0.1)) |> group("", "count() as n") |> write("out.csv")')
+    used = peak_of(folder, text, "--chunk", "20x80x80")
+    tracks = int(pathlib.Path(folder, "out.csv").read_text().split()[-1])
+    assert tracks > 1800000 and 20 < used < BOUND, f"{tracks} tracks, {used:.0f} MiB"
+
+
+@test
+def the_hull_of_a_long_object_keeps_to_the_memory_bound(folder):
+    """A rod of 20000 planes, all of which have corners of their own hulls."""
+    plane = bytes(int((y - 20)**2 + (x - 20)**2 < 380) for y in range(41) for x in range(41))
+    pathlib.Path(folder, "rod.npy").write_bytes(npy_header("|u1", (20000, 41, 41)) + plane * 20000)
+    used = peak_of(folder, 'hulls(read("rod.npy")) |> write("out.csv")', "--chunk", "200x41x41")
+    names, values = (line.split(",") for line in pathlib.Path(folder, "out.csv").read_text().split())
+    found = dict(zip(names, map(float, values)))
+    assert abs(found["feret_max"] - 20000.04) < 0.01 and 38 < found["feret_min"] < 40, found
+    assert 20 < used < BOUND, f"{used:.0f} MiB"
+
+
 def large_volume(path):
     """1024 x 1024 x 1024 float32 zeros that take no room on disk."""
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1024, 1024, 1024), }".ljust(117) + "\n"
     with open(path, "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+        file.write(npy_header("<f4", (1024, 1024, 1024)))
         file.truncate(file.tell() + 4 * 1024**3)
 
 

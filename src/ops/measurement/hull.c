@@ -255,6 +255,60 @@ static fv_status solid_make(solid *s, const fv_bytes *points, fv_error *error) {
     return FV_OK;
 }
 
+/* Which points are corners of faces. */
+static fv_status find_used(const solid *s, bool **used, fv_error *error) {
+    FV_TRY(FV_TAKE_ZEROED(*used, (size_t)s->npoints, error));
+    for (int64_t i = 0; i < faces_of(s); i++)
+        for (int k = 0; k < 3 && !face_at(s, i)->gone; k++) (*used)[face_at(s, i)->corner[k]] = true;
+    return FV_OK;
+}
+
+/* The six corners of each voxel, doubled. */
+static fv_status corners_of(const fv_bytes *voxels, fv_bytes *corners, fv_error *error) {
+    FV_TRY(fv__bytes_need(corners, 6 * voxels->size + 1, error));
+    for (size_t i = 0; i < voxels->size / sizeof(point); i++)
+        for (int k = 0; k < 6; k++) {
+            point p = ((const point *)voxels->data)[i];
+            for (int d = 0; d < 3; d++) p.at[d] = 2 * p.at[d] + (d == k / 2 ? k % 2 * 2 - 1 : 0);
+            fv__bytes_append(corners, &p, sizeof p);
+        }
+    return FV_OK;
+}
+
+enum { MANY = 1 << 16 }; /* voxels, before those are left out that are inside */
+
+/* Leaves those voxels that have a corner of the hull of all: it stays the same. */
+static fv_status thin_out(fv_bytes *voxels, fv_error *error) {
+    fv_bytes  corners = { 0 };
+    solid     s = { 0 };
+    bool     *used = NULL;
+    point    *p = (point *)voxels->data;
+    int64_t   n = 0;
+    fv_status status = corners_of(voxels, &corners, error);
+    if (status == FV_OK) status = solid_make(&s, &corners, error);
+    if (status == FV_OK) status = find_used(&s, &used, error);
+    for (int64_t i = 0; i < s.npoints / 6 && status == FV_OK; i++) {
+        bool any = false;
+        for (int k = 0; k < 6; k++) any = any || used[6 * i + k];
+        if (any) p[n++] = p[i];
+    }
+    if (status == FV_OK) voxels->size = (size_t)n * sizeof *p;
+    free(used);
+    solid_release(&s);
+    fv__bytes_release(&corners);
+    return status;
+}
+
+/* Another plane; enough: where voxels are thinned out next. */
+static fv_status add_voxels(fv_bytes *voxels, size_t *enough, int64_t z, const row *rows, int64_t n, fv_error *error) {
+    add_plane(voxels, z, rows, n);
+    FV_TRY(fv__memory_check(error));
+    if (voxels->size < FV_MAX(*enough, MANY * sizeof(point))) return FV_OK;
+    FV_TRY(thin_out(voxels, error));
+    *enough = 2 * voxels->size;
+    return FV_OK;
+}
+
 /* Rows of the plane z that meet a face: bounds of x there. */
 static void cut_face(const solid *s, const face *f, int64_t z, int64_t y0, int64_t y1, row *filled) {
     int64_t low = INT64_MAX, high = INT64_MIN, nx = f->normal[2];
@@ -287,22 +341,11 @@ static void cut_face(const solid *s, const face *f, int64_t z, int64_t y0, int64
     }
 }
 
-/* The six corners of each voxel, doubled. */
-static fv_status corners_of(const fv_bytes *voxels, fv_bytes *corners, fv_error *error) {
-    FV_TRY(fv__bytes_need(corners, 6 * voxels->size + 1, error));
-    for (size_t i = 0; i < voxels->size / sizeof(point); i++)
-        for (int k = 0; k < 6; k++) {
-            point p = ((const point *)voxels->data)[i];
-            for (int d = 0; d < 3; d++) p.at[d] = 2 * p.at[d] + (d == k / 2 ? k % 2 * 2 - 1 : 0);
-            fv__bytes_append(corners, &p, sizeof p);
-        }
-    return FV_OK;
-}
-
 /* Counts the voxels of the convex object, and leaves the corners of its planes' hulls. */
 static fv_status fill_space(const fv__hull *hull, const solid *s, fv_bytes *convex, int64_t *voxels, fv_error *error) {
     int64_t   y0 = hull->low[1], y1 = hull->high[1];
     row      *filled = fv__alloc((size_t)(y1 - y0 + 1) * sizeof *filled);
+    size_t    enough = 0;
     fv_status status = FV_OK;
     *voxels = 0;
     for (int64_t z = hull->low[0]; z <= hull->high[0] && status == FV_OK; z++) {
@@ -314,8 +357,7 @@ static fv_status fill_space(const fv__hull *hull, const solid *s, fv_bytes *conv
             *voxels += filled[k].last - filled[k].first + 1;
             filled[n++] = filled[k];
         }
-        add_plane(convex, z, filled, n);
-        status = fv__memory_check(error);
+        status = add_voxels(convex, &enough, z, filled, n, error);
     }
     free(filled);
     return status;
@@ -387,11 +429,15 @@ void fv__hull_start(fv__hull *hull) {
     fv__bytes_clear(&hull->points);
     fv__bytes_clear(&hull->plane);
     hull->rows = 0;
+    hull->enough = 0;
 }
 
-static void end_plane(fv__hull *hull) {
-    add_plane(&hull->points, hull->z, (const row *)hull->plane.data, (int64_t)(hull->plane.size / sizeof(row)));
+static fv_status end_plane(fv__hull *hull, fv_error *error) {
+    const row *rows = (const row *)hull->plane.data;
+    int64_t    n = (int64_t)(hull->plane.size / sizeof(row));
+    FV_TRY(add_voxels(&hull->points, &hull->enough, hull->z, rows, n, error));
     fv__bytes_clear(&hull->plane);
+    return FV_OK;
 }
 
 fv_status fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int64_t last, fv_error *error) {
@@ -401,7 +447,7 @@ fv_status fv__hull_row(fv__hull *hull, int64_t z, int64_t y, int64_t first, int6
         hull->low[d] = hull->rows ? FV_MIN(hull->low[d], low[d]) : low[d];
         hull->high[d] = hull->rows ? FV_MAX(hull->high[d], high[d]) : high[d];
     }
-    if (hull->rows++ && hull->z != z) end_plane(hull);
+    if (hull->rows++ && hull->z != z) FV_TRY(end_plane(hull, error));
     hull->z = z;
     fv__bytes_append(&hull->plane, &r, sizeof r);
     return fv__memory_check(error);
@@ -502,9 +548,7 @@ static fv_status measure_whole(const solid *whole, fv_bytes *points, const doubl
     bool   *used;
     point  *p = (point *)points->data;
     int64_t n = 0;
-    FV_TRY(FV_TAKE_ZEROED(used, (size_t)whole->npoints, error));
-    for (int64_t i = 0; i < faces_of(whole); i++)
-        for (int k = 0; k < 3 && !face_at(whole, i)->gone; k++) used[face_at(whole, i)->corner[k]] = true;
+    FV_TRY(find_used(whole, &used, error));
     fv_status status = width_of(whole, used, spacing, &m->feret_min, error);
     for (int64_t i = 0; i < whole->npoints; i++)
         if (used[i]) p[n++] = p[i];
@@ -519,12 +563,12 @@ static fv_status finish_space(fv__hull *hull, const double *spacing, fv__hull_me
     fv_status status = corners_of(&hull->points, &corners, error);
     if (status == FV_OK) status = solid_make(&s, &corners, error);
     if (status == FV_OK) status = fill_space(hull, &s, &convex, &m->voxels, error);
+    solid_release(&s);
+    fv__bytes_release(&corners);
     if (status == FV_OK) status = corners_of(&convex, &of_convex, error);
     if (status == FV_OK) status = solid_make(&whole, &of_convex, error);
     if (status == FV_OK) status = measure_whole(&whole, &of_convex, spacing, m, error);
-    solid_release(&s);
     solid_release(&whole);
-    fv__bytes_release(&corners);
     fv__bytes_release(&convex);
     fv__bytes_release(&of_convex);
     return status;
@@ -532,7 +576,7 @@ static fv_status finish_space(fv__hull *hull, const double *spacing, fv__hull_me
 
 fv_status fv__hull_finish(fv__hull *hull, const double spacing[3], bool plane, fv__hull_measures *measures, fv_error *error) {
     if (plane) return finish_plane(hull, spacing, measures, error);
-    end_plane(hull);
+    FV_TRY(end_plane(hull, error));
     return finish_space(hull, spacing, measures, error);
 }
 

@@ -12,6 +12,7 @@
 
 typedef struct fv__hull {
     fv_bytes points;  /* of the object: corners of the hulls of its planes */
+    size_t   enough;  /* bytes of these, before those that lie inside are left out */
     fv_bytes plane;   /* rows of the plane under way */
     int64_t  z, rows; /* of it; rows of all planes */
     int64_t  low[3], high[3];

@@ -1,14 +1,15 @@
 /* track: objects of a movie that belong together, from one time to the next.
  *
  * A task adds up the voxels and places of the objects of its chunk and, where links follow overlaps, the voxels that they share
- * with objects of the next times; it writes them as sorted runs. The end links times in order, so the result depends on the sums
- * alone.
+ * with objects of the next times; it writes them as sorted runs. The end streams them in order of time through linking.c, so the
+ * result depends on the sums alone, and only the times that a link may reach over are in memory.
  */
 #include "op/axes.h"
 #include "op/record_gather.h"
+#include "op/row_sorter.h"
 #include "op/stretches.h"
+#include "ops/measurement/linking.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef struct {
     fv_choice by;
@@ -19,6 +20,7 @@ typedef struct {
 } track;
 enum { OVERLAP, DISTANCE };
 enum { TRACKS, OBJECTS };
+enum { TRACK_COLUMNS = 7 };
 
 static const fv_param params[] = {
     FV_PARAM(track, by, .def = "overlap", .choices = "overlap|distance",
@@ -177,215 +179,101 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-/* ---------------------------------------------------------------- what there is */
+/* ---------------------------------------------------------------- rows */
 
 typedef struct {
-    int64_t time, label, voxels, track;
-    double  middle[3];
-    int64_t from, children; /* the object that it follows, -1: none; how many follow it */
-} object;
-
-typedef struct {
-    int64_t from, to; /* objects */
-    int64_t ahead;
-    double  weight; /* the best link has the greatest */
-} bond;
-
-typedef struct {
-    const track *p;
-    int          n;
-    double       spacing[3];
-    fv_bytes     objects, bonds, shared; /* shared: overlaps as records, until all objects are known */
-    record       sum;
-    fv_bytes     tracks;
-} linking;
-
-static object *object_at(const linking *l, int64_t i) { return (object *)l->objects.data + i; }
-static int64_t objects_of(const linking *l) { return (int64_t)(l->objects.size / sizeof(object)); }
+    fv__linking    linking;
+    record         sum;
+    fv_row_writer  rows;
+    fv_row_sorter *sorter; /* of tracks, which end in another order than they began */
+} merge;
 
 static void key(const void *context, const uint8_t *from, fv_run_key *key) {
     (void)context;
     memcpy(key, from, sizeof *key);
 }
 
-static void start(void *context, const fv_run_key *key) { ((linking *)context)->sum = (record){ .key = *key }; }
+static void start(void *context, const fv_run_key *key) { ((merge *)context)->sum = (record){ .key = *key }; }
 
 static const uint8_t *add(void *context, const uint8_t *from, const fv_region *chunk) {
     record r;
     (void)chunk;
     memcpy(&r, from, sizeof r);
-    add_up(&((linking *)context)->sum, &r);
+    add_up(&((merge *)context)->sum, &r);
     return from + sizeof r;
 }
 
 static fv_status end(void *context, fv_error *error) {
-    linking      *l = context;
-    const record *r = &l->sum;
-    (void)error;
-    if (r->key.third) {
-        fv__bytes_append(&l->shared, r, sizeof *r);
-        return FV_OK;
-    }
-    object o = { .time = r->key.first, .label = r->key.second, .voxels = r->voxels, .from = -1 };
-    for (int d = 0; d < l->n; d++) o.middle[d] = (double)r->place[d] / (double)r->voxels;
-    fv__bytes_append(&l->objects, &o, sizeof o);
+    merge        *m = context;
+    const record *r = &m->sum;
+    double        middle[3] = { 0 };
+    if (r->key.third) return fv__linking_shared(&m->linking, r->key.third, r->key.fourth, r->voxels, error);
+    for (int d = 0; d < m->linking.n; d++) middle[d] = (double)r->place[d] / (double)r->voxels;
+    return fv__linking_object(&m->linking, r->key.first, r->key.second, r->voxels, middle, error);
+}
+
+static fv_status put_object(void *context, const fv__tracked *o, fv_error *error) {
+    merge   *m = context;
+    fv_cell *row;
+    FV_TRY(fv__row_writer_next(&m->rows, &row, error));
+    row[0].integer = o->track;
+    row[1].integer = o->time;
+    row[2].integer = o->label;
+    row[3].integer = o->parent;
+    row[4].integer = o->voxels;
+    for (int d = 0; d < m->linking.n; d++) row[5 + d].real = o->middle[d];
     return FV_OK;
 }
 
-/* Objects are in order of time and label. */
-static int64_t find_object(const linking *l, int64_t time, int64_t label) {
-    int64_t low = 0, high = objects_of(l);
-    while (low < high) {
-        int64_t       middle = (low + high) / 2;
-        const object *o = object_at(l, middle);
-        if (o->time < time || (o->time == time && o->label < label))
-            low = middle + 1;
-        else
-            high = middle;
+static fv_status add_track(void *context, const fv__tracked *last, fv_error *error) {
+    merge  *m = context;
+    fv_cell row[TRACK_COLUMNS];
+    row[0].integer = last->track;
+    row[1].integer = last->parent;
+    row[2].integer = last->start;
+    row[3].integer = last->time;
+    row[4].integer = last->objects;
+    row[5].real = fv__linking_distance(&m->linking, last->first, last->middle);
+    row[6].real = last->path;
+    return fv__row_sorter_add_numbered(m->sorter, row, last->track, error);
+}
+
+static fv_status put_tracks(merge *m, fv_error *error) {
+    for (;;) {
+        const fv_cell *from;
+        fv_cell       *row;
+        FV_TRY(fv__row_sorter_next(m->sorter, &from, NULL, error));
+        if (!from) return FV_OK;
+        FV_TRY(fv__row_writer_next(&m->rows, &row, error));
+        memcpy(row, from, TRACK_COLUMNS * sizeof *row);
     }
-    return low;
-}
-
-static double distance(const linking *l, const object *a, const object *b) {
-    double sum = 0;
-    for (int d = 0; d < l->n; d++) {
-        double step = (a->middle[d] - b->middle[d]) * l->spacing[d];
-        sum += step * step;
-    }
-    return sqrt(sum);
-}
-
-/* ---------------------------------------------------------------- links */
-
-static int best_first(const void *a, const void *b) {
-    const bond *x = a, *y = b;
-    if (x->ahead != y->ahead) return x->ahead < y->ahead ? -1 : 1;
-    if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
-    if (x->from != y->from) return x->from < y->from ? -1 : 1;
-    return x->to < y->to ? -1 : x->to > y->to;
-}
-
-static void bonds_by_overlap(linking *l) {
-    const record *shared = (const record *)l->shared.data;
-    for (size_t i = 0; i < l->shared.size / sizeof *shared; i++) {
-        bond b = { .from = find_object(l, shared[i].key.first, shared[i].key.second),
-                   .to = find_object(l, shared[i].key.first + shared[i].key.third, shared[i].key.fourth),
-                   .ahead = shared[i].key.third,
-                   .weight = (double)shared[i].voxels };
-        fv__bytes_append(&l->bonds, &b, sizeof b);
-    }
-}
-
-static void bonds_by_distance(linking *l) {
-    for (int64_t i = 0; i < objects_of(l); i++)
-        for (int64_t ahead = 1; ahead <= l->p->gap + 1; ahead++) {
-            const object *a = object_at(l, i);
-            for (int64_t k = find_object(l, a->time + ahead, INT64_MIN); k < objects_of(l); k++) {
-                const object *b = object_at(l, k);
-                if (b->time != a->time + ahead) break;
-                bond one = { .from = i, .to = k, .ahead = ahead, .weight = -distance(l, a, b) };
-                if (-one.weight <= l->p->max_distance) fv__bytes_append(&l->bonds, &one, sizeof one);
-            }
-        }
-}
-
-/* Neighbouring times first, then those across gaps, between what is still loose. By overlap several may follow one, but only
- * where no time lies between. */
-static void link_objects(linking *l) {
-    bond   *bonds = (bond *)l->bonds.data;
-    int64_t n = (int64_t)(l->bonds.size / sizeof *bonds);
-    bool    several = l->p->by.index == OVERLAP && l->p->divide;
-    if (n) qsort(bonds, (size_t)n, sizeof *bonds, best_first);
-    for (int64_t i = 0; i < n; i++) {
-        object *from = object_at(l, bonds[i].from), *to = object_at(l, bonds[i].to);
-        if (to->from >= 0 || (from->children && !(several && bonds[i].ahead == 1))) continue;
-        to->from = bonds[i].from;
-        from->children++;
-    }
-}
-
-typedef struct {
-    int64_t parent, first, last, objects;
-    double  path;
-} one_track;
-
-/* Tracks are numbered from 1 on, in order of time and label of their first object. */
-static void number_tracks(linking *l) {
-    for (int64_t i = 0; i < objects_of(l); i++) {
-        object    *o = object_at(l, i), *from = o->from < 0 ? NULL : object_at(l, o->from);
-        one_track *tracks = (one_track *)l->tracks.data;
-        if (from && from->children == 1) {
-            one_track *t = &tracks[from->track - 1];
-            o->track = from->track;
-            t->path += distance(l, object_at(l, t->last), o);
-            t->last = i;
-            t->objects++;
-            continue;
-        }
-        one_track begun = { .parent = from ? from->track : 0, .first = i, .last = i, .objects = 1 };
-        fv__bytes_append(&l->tracks, &begun, sizeof begun);
-        o->track = (int64_t)(l->tracks.size / sizeof begun);
-    }
-}
-
-/* ---------------------------------------------------------------- rows */
-
-static fv_status put_tracks(const linking *l, fv_row_writer *rows, fv_error *error) {
-    const one_track *t = (const one_track *)l->tracks.data;
-    for (int64_t i = 0; i < (int64_t)(l->tracks.size / sizeof *t); i++) {
-        const object *first = object_at(l, t[i].first), *last = object_at(l, t[i].last);
-        fv_cell      *row;
-        FV_TRY(fv__row_writer_next(rows, &row, error));
-        row[0].integer = i + 1;
-        row[1].integer = t[i].parent;
-        row[2].integer = first->time;
-        row[3].integer = last->time;
-        row[4].integer = t[i].objects;
-        row[5].real = distance(l, first, last);
-        row[6].real = t[i].path;
-    }
-    return fv__row_writer_flush(rows, error);
-}
-
-static fv_status put_objects(const linking *l, fv_row_writer *rows, fv_error *error) {
-    const one_track *t = (const one_track *)l->tracks.data;
-    for (int64_t i = 0; i < objects_of(l); i++) {
-        const object *o = object_at(l, i);
-        fv_cell      *row;
-        FV_TRY(fv__row_writer_next(rows, &row, error));
-        row[0].integer = o->track;
-        row[1].integer = o->time;
-        row[2].integer = o->label;
-        row[3].integer = t[o->track - 1].parent;
-        row[4].integer = o->voxels;
-        for (int d = 0; d < l->n; d++) row[5 + d].real = o->middle[d];
-    }
-    return fv__row_writer_flush(rows, error);
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     static const fv_sorted_runs runs = { .most = sizeof(record), .key = key, .start = start, .add = add, .end = end };
-    linking                     l = { .p = f->params };
+    const track                *p = f->params;
+    merge                       m = { 0 };
     int                         spatial[FV_MAX_DIMS];
-    fv_row_writer               rows;
-    l.n = fv_image_type_spatial(&f->in[0]->image, spatial);
-    for (int d = 0; d < l.n; d++) l.spacing[d] = f->in[0]->image.spacing[spatial[d]];
-    fv__row_writer_init(&rows, f);
-    fv_status status = fv__sorted_runs_merge(f, &runs, &l, error);
-    if (status == FV_OK) {
-        if (l.p->by.index == OVERLAP)
-            bonds_by_overlap(&l);
-        else
-            bonds_by_distance(&l);
-        link_objects(&l);
-        number_tracks(&l);
-        status = l.p->rows.index == TRACKS ? put_tracks(&l, &rows, error) : put_objects(&l, &rows, error);
-    }
-    fv__row_writer_release(&rows);
-    fv__bytes_release(&l.objects);
-    fv__bytes_release(&l.bonds);
-    fv__bytes_release(&l.shared);
-    fv__bytes_release(&l.tracks);
+    bool                        tracks = p->rows.index == TRACKS;
+    m.linking = (fv__linking){ .by_overlap = p->by.index == OVERLAP,
+                               .divide = p->divide,
+                               .gap = p->gap,
+                               .max_distance = p->max_distance,
+                               .n = fv_image_type_spatial(&f->in[0]->image, spatial),
+                               .numbered = tracks ? NULL : put_object,
+                               .ended = tracks ? add_track : NULL,
+                               .context = &m };
+    for (int d = 0; d < m.linking.n; d++) m.linking.spacing[d] = f->in[0]->image.spacing[spatial[d]];
+    if (tracks) m.sorter = fv__row_sorter_new(f->out->table, NULL, NULL);
+    fv__row_writer_init(&m.rows, f);
+    fv_status status = fv__linking_begin(&m.linking, error);
+    if (status == FV_OK) status = fv__sorted_runs_merge(f, &runs, &m, error);
+    if (status == FV_OK) status = fv__linking_end(&m.linking, error);
+    if (status == FV_OK && tracks) status = put_tracks(&m, error);
+    if (status == FV_OK) status = fv__row_writer_flush(&m.rows, error);
+    fv__row_writer_release(&m.rows);
+    if (tracks) fv__row_sorter_free(m.sorter);
+    fv__linking_release(&m.linking);
     return status;
 }
 
