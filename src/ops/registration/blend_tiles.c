@@ -2,7 +2,8 @@
  *
  * A tile is put at the nearest whole pixel, so that where one tile alone is seen its pixels are those of the file. Where several
  * are, each counts by how far the pixel is from its border, along y times along x: from one tile to the next it changes steadily.
- * A pixel's sum is made tile by tile in their order, whatever the region.
+ * A pixel is made tile by tile in their order, whatever the region. Rows are cut into stretches that the same tiles show: those
+ * of one tile are copied; of two, the first is copied and the second joins it; only of three or more a sum is kept.
  */
 #include "op/axes.h"
 #include "op/kernels.h"
@@ -63,21 +64,27 @@ static void need(const fv_need *n, fv_region *in) { in[0] = fv__region_whole(&n-
 /* ---------------------------------------------------------------- one region */
 
 typedef struct {
+    int64_t tile;
+    int64_t at[2], start[2], end[2]; /* of its first pixel, and of what the region has of it, in the region's rows and columns */
+} met;
+
+typedef struct {
     const blend_tiles *p;
-    const fv_block    *out, *places;
-    int                y; /* number of that axis */
+    const fv_block    *places;
+    fv_block           out; /* dense behind x */
+    int                y;   /* number of that axis */
     int64_t            planes, rows, columns, inner;
+    int64_t            count;  /* of tiles that meet the region */
+    met               *met;    /* in their order */
     void              *pixels; /* of a tile in the region */
-    double            *sum;    /* of each voxel */
-    double            *total;  /* of each pixel: the weights of all its tiles, or with blend none the largest */
-    double            *owner;  /* of each pixel, with blend none: the tile that has it */
-    double            *part;   /* of each pixel of a row: how much of it a tile makes */
-    double            *line;
+    void              *own;    /* of out, where a pixel has several elements */
+    double            *sum;    /* of each voxel that three tiles or more show */
+    double            *weight[2], *line[2];
 } work;
 
 static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch pieces = { memory };
-    int64_t    voxels = fv__region_voxels(&n->region), number = sizeof(double);
+    int64_t voxels = fv__region_voxels(&n->region), number = sizeof(double), size = (int64_t)fv_dtype_size(n->out->image.dtype);
     w->p = n->params;
     w->y = fv__axis_find(&n->out->image, "y");
     w->rows = n->region.size[w->y];
@@ -85,12 +92,14 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->inner = 1;
     for (int d = w->y + 2; d < n->region.ndim; d++) w->inner *= n->region.size[d];
     w->planes = voxels / (w->rows * w->columns * w->inner);
-    w->pixels = fv__scratch_take(&pieces, voxels * (int64_t)fv_dtype_size(n->out->image.dtype));
-    w->sum = fv__scratch_take(&pieces, voxels * number);
-    w->total = fv__scratch_take(&pieces, w->rows * w->columns * number);
-    w->owner = fv__scratch_take(&pieces, w->p->blend.index == NONE ? w->rows * w->columns * number : 0);
-    w->part = fv__scratch_take(&pieces, w->columns * number);
-    w->line = fv__scratch_take(&pieces, w->columns * w->inner * number);
+    w->met = fv__scratch_take(&pieces, fv__tiles_count(found_in(w->p)) * (int64_t)sizeof *w->met);
+    w->pixels = fv__scratch_take(&pieces, voxels * size);
+    w->own = fv__scratch_take(&pieces, w->inner > 1 ? voxels * size : 0);
+    w->sum = fv__scratch_take(&pieces, w->p->blend.index == LINEAR ? voxels * number : 0);
+    for (int k = 0; k < 2; k++) {
+        w->weight[k] = fv__scratch_take(&pieces, w->columns * number);
+        w->line[k] = fv__scratch_take(&pieces, w->columns * w->inner * number);
+    }
     return pieces.used;
 }
 
@@ -102,135 +111,201 @@ static size_t scratch(const fv_need *n) {
     return lay_out(n, &w, NULL) + (size_t)memory;
 }
 
-/* Where the first pixel of a tile lies in the image. */
-static int64_t corner(const work *w, int64_t tile, int d) {
-    const double *row = (const double *)w->places->data + tile * w->places->stride[0];
-    return (int64_t)floor(row[d] + 0.5) + w->p->margin;
-}
-
-/* The part of the region that a tile fills, and where the tile lies; false: none. */
-static bool meet(const work *w, int64_t tile, fv_region *common, int64_t *at) {
-    *common = w->out->region;
-    for (int d = 0; d < 2; d++) {
-        int     axis = w->y + d;
-        int64_t end = common->start[axis] + common->size[axis];
-        at[d] = corner(w, tile, d);
-        common->start[axis] = FV_MAX(common->start[axis], at[d]);
-        common->size[axis] = FV_MIN(end, at[d] + fv__tiles_edge(found_in(w->p), d)) - common->start[axis];
-        if (common->size[axis] <= 0) return false;
-    }
-    return true;
-}
-
-/* How far a pixel is from the border of its tile, from a half on. */
-static double depth(int64_t i, int64_t n) { return (double)FV_MIN(i, n - 1 - i) + 0.5; }
-
-/* The weights of a row of a tile, from a pixel of it on. */
-static void weigh(const work *w, int64_t row, int64_t column, int64_t count, double *weight) {
-    int64_t width = fv__tiles_edge(found_in(w->p), 1);
-    double  edge = depth(row, fv__tiles_edge(found_in(w->p), 0));
-    for (int64_t x = 0; x < count; x++) weight[x] = edge * depth(column + x, width);
-}
-
-static void count_tile(const work *w, int64_t tile) {
-    fv_region common;
-    int64_t   at[2];
-    if (!meet(w, tile, &common, at)) return;
-    int64_t count = common.size[w->y + 1], x0 = common.start[w->y + 1] - w->out->region.start[w->y + 1];
-    for (int64_t y = common.start[w->y]; y < common.start[w->y] + common.size[w->y]; y++) {
-        int64_t row = (y - w->out->region.start[w->y]) * w->columns + x0;
-        weigh(w, y - at[0], common.start[w->y + 1] - at[1], count, w->part);
-        for (int64_t x = 0; x < count; x++) {
-            if (w->p->blend.index == LINEAR)
-                w->total[row + x] += w->part[x];
-            else if (w->part[x] > w->total[row + x]) {
-                w->total[row + x] = w->part[x];
-                w->owner[row + x] = (double)tile;
-            }
+/* The tiles that have a part of the region. */
+static void meet_all(work *w, const fv_region *region) {
+    w->count = 0;
+    for (int64_t tile = 0; tile < fv__tiles_count(found_in(w->p)); tile++) {
+        const double *place = (const double *)w->places->data + tile * w->places->stride[0];
+        met           m = { .tile = tile };
+        bool          any = true;
+        for (int d = 0; d < 2; d++) {
+            m.at[d] = (int64_t)floor(place[d] + 0.5) + w->p->margin - region->start[w->y + d];
+            m.start[d] = FV_MAX(m.at[d], 0);
+            m.end[d] = FV_MIN(m.at[d] + fv__tiles_edge(found_in(w->p), d), region->size[w->y + d]);
+            any = any && m.start[d] < m.end[d];
         }
+        if (any) w->met[w->count++] = m;
     }
 }
 
-static void add_line(const double *restrict part, const double *restrict line, int64_t count, int64_t inner,
-                     double *restrict sum) {
-    if (inner == 1)
-        for (int64_t x = 0; x < count; x++) sum[x] += part[x] > 0 ? part[x] * line[x] : 0;
+/* Pixels beside each other in a row that the same tiles show. */
+typedef struct {
+    int64_t start, end;
+    int64_t count, before; /* of tiles, and of those before the one that is asked about */
+    int64_t other;         /* the last of the others */
+} stretch;
+
+static stretch stretch_at(const work *w, int64_t row, int64_t column, int64_t mine) {
+    stretch s = { .start = column, .end = w->columns };
+    for (int64_t k = 0; k < w->count; k++) {
+        const met *m = &w->met[k];
+        if (row < m->start[0] || row >= m->end[0] || column >= m->end[1]) continue;
+        if (column < m->start[1]) {
+            s.end = FV_MIN(s.end, m->start[1]);
+            continue;
+        }
+        s.end = FV_MIN(s.end, m->end[1]);
+        s.count++;
+        s.before += k < mine;
+        if (k != mine) s.other = k;
+    }
+    return s;
+}
+
+/* How far pixels of a row are from the border of a tile, from a half on: along y times along x. */
+static void weigh(const work *w, const met *m, int64_t row, const stretch *s, double *weight) {
+    int64_t height = fv__tiles_edge(found_in(w->p), 0), width = fv__tiles_edge(found_in(w->p), 1), above = row - m->at[0];
+    double  edge = (double)FV_MIN(above, height - 1 - above) + 0.5;
+    double  left = (double)(s->start - m->at[1]), right = (double)(width - 1 - (s->start - m->at[1]));
+    for (int x = 0; x < (int)(s->end - s->start); x++) {
+        double a = left + x, b = right - x;
+        weight[x] = edge * ((a < b ? a : b) + 0.5);
+    }
+}
+
+/* Where the elements of a row of a plane are, from a column on. */
+static char *row_at(const work *w, int64_t plane, int64_t row, int64_t column) {
+    int64_t offset = row * w->out.stride[w->y] + column * w->out.stride[w->y + 1];
+    for (int d = w->y - 1; d >= 0; d--) {
+        offset += plane % w->out.region.size[d] * w->out.stride[d];
+        plane /= w->out.region.size[d];
+    }
+    return (char *)w->out.data + offset * (int64_t)fv_dtype_size(w->out.dtype);
+}
+
+/* Whole numbers are the nearest. */
+static void put_line(const work *w, double *line, int64_t n, char *to) {
+    if (!fv_dtype_is_float(w->out.dtype))
+        for (int64_t i = 0; i < n; i++) line[i] = floor(line[i] + 0.5);
+    fv__kernels_current()->convert(to, w->out.dtype, line, FV_FLOAT64, n);
+}
+
+/* Two tiles: that before is in the image already. weight: of it, and of this one. */
+static void join_two(const work *w, const stretch *s, const char *from, char *to) {
+    int64_t n = s->end - s->start;
+    double *restrict a = w->line[0];
+    const double *restrict b = w->line[1], *restrict u = w->weight[0], *restrict v = w->weight[1];
+    fv__kernels_current()->convert(w->line[0], FV_FLOAT64, to, w->out.dtype, n * w->inner);
+    fv__kernels_current()->convert(w->line[1], FV_FLOAT64, from, w->out.dtype, n * w->inner);
+    if (w->inner == 1)
+        for (int64_t x = 0; x < n; x++) a[x] = (u[x] * a[x] + v[x] * b[x]) / (u[x] + v[x]);
     else
-        for (int64_t x = 0; x < count; x++)
-            for (int64_t c = 0; c < inner; c++) sum[x * inner + c] += part[x] > 0 ? part[x] * line[x * inner + c] : 0;
+        for (int64_t i = 0; i < n * w->inner; i++) {
+            int64_t x = i / w->inner;
+            a[i] = (u[x] * a[i] + v[x] * b[i]) / (u[x] + v[x]);
+        }
+    put_line(w, a, n * w->inner, to);
 }
 
-static fv_status add_tile(const work *w, int64_t tile, fv_error *error) {
-    fv_region common;
-    fv_block  block;
-    int64_t   at[2];
-    if (!meet(w, tile, &common, at)) return FV_OK;
-    for (int d = 0; d < 2; d++) common.start[w->y + d] -= at[d];
-    fv__block_init(&block, w->out->dtype, &common, w->pixels);
-    FV_TRY(FV_ISA_NAME(fv__tile_read)(found_in(w->p), tile, &block, error));
-    int64_t rows = common.size[w->y], count = common.size[w->y + 1], size = (int64_t)fv_dtype_size(w->out->dtype);
-    int64_t x0 = common.start[w->y + 1] + at[1] - w->out->region.start[w->y + 1];
-    for (int64_t y = 0; y < rows; y++) {
-        int64_t row = common.start[w->y] + y + at[0] - w->out->region.start[w->y], first = row * w->columns + x0;
-        weigh(w, common.start[w->y] + y, common.start[w->y + 1], count, w->part);
-        for (int64_t x = 0; x < count; x++) {
-            bool own = w->p->blend.index == NONE && w->owner[first + x] == (double)tile;
-            w->part[x] = w->p->blend.index == LINEAR ? w->part[x] / w->total[first + x] : own;
-        }
-        for (int64_t plane = 0; plane < w->planes; plane++) {
-            const char *from = (const char *)w->pixels + (plane * rows + y) * count * w->inner * size;
-            double     *sum = w->sum + (plane * w->rows * w->columns + first) * w->inner;
-            fv__kernels_current()->convert(w->line, FV_FLOAT64, from, w->out->dtype, count * w->inner);
-            add_line(w->part, w->line, count, w->inner, sum);
-        }
+/* Three or more: their sum is kept until the last. weight: of all of them, and of this one. */
+static void join_many(const work *w, const stretch *s, double *restrict sum, const char *from, char *to) {
+    int64_t       n = (s->end - s->start) * w->inner;
+    const double *all = w->weight[0], *mine = w->weight[1];
+    double       *line = w->line[0];
+    fv__kernels_current()->convert(line, FV_FLOAT64, from, w->out.dtype, n);
+    for (int64_t i = 0; i < n; i++) sum[i] = (s->before ? sum[i] : 0) + mine[i / w->inner] * line[i];
+    if (s->before + 1 < s->count) return;
+    for (int64_t i = 0; i < n; i++) line[i] = sum[i] / all[i / w->inner];
+    put_line(w, line, n, to);
+}
+
+/* The pixels that lie farther from the border of this tile than from that of any before. weight: the largest before, and mine. */
+static void replace(const work *w, const stretch *s, const char *from, char *to) {
+    size_t size = fv_dtype_size(w->out.dtype) * (size_t)w->inner;
+    for (int64_t x = 0; x < s->end - s->start; x++)
+        if (w->weight[1][x] > w->weight[0][x]) memcpy(to + (size_t)x * size, from + (size_t)x * size, size);
+}
+
+/* Weights of several tiles for a stretch: of that before, the sum of all, or the largest of those before. */
+static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t mine) {
+    double *to = w->weight[0], *one = w->line[0];
+    bool    linear = w->p->blend.index == LINEAR;
+    if (linear && s->count == 2) {
+        weigh(w, &w->met[s->other], row, s, to);
+        return;
     }
+    memset(to, 0, (size_t)(s->end - s->start) * sizeof *to);
+    for (int64_t k = 0; k < (linear ? w->count : mine); k++) {
+        const met *m = &w->met[k];
+        if (row < m->start[0] || row >= m->end[0] || s->start < m->start[1] || s->start >= m->end[1]) continue;
+        weigh(w, m, row, s, one);
+        for (int64_t x = 0; x < s->end - s->start; x++) to[x] = linear ? to[x] + one[x] : FV_MAX(to[x], one[x]);
+    }
+}
+
+/* A stretch of a row of a tile; from: its elements in the first plane, which are `apart` bytes from those of the next. */
+static void add_stretch(const work *w, int64_t row, const stretch *s, int64_t mine, const char *from, int64_t apart) {
+    bool linear = w->p->blend.index == LINEAR, copied = s->before == 0 && (s->count <= 2 || !linear);
+    if (!copied) {
+        weigh_others(w, row, s, mine);
+        weigh(w, &w->met[mine], row, s, w->weight[1]);
+    }
+    for (int64_t plane = 0; plane < w->planes; plane++, from += apart) {
+        char *to = row_at(w, plane, row, s->start);
+        if (copied)
+            memcpy(to, from, (size_t)((s->end - s->start) * w->inner) * fv_dtype_size(w->out.dtype));
+        else if (!linear)
+            replace(w, s, from, to);
+        else if (s->count == 2)
+            join_two(w, s, from, to);
+        else
+            join_many(w, s, w->sum + ((plane * w->rows + row) * w->columns + s->start) * w->inner, from, to);
+    }
+}
+
+static fv_status add_tile(const work *w, int64_t mine, fv_error *error) {
+    const met *m = &w->met[mine];
+    fv_region  part = w->out.region;
+    fv_block   block;
+    int64_t    size[2], element = (int64_t)fv_dtype_size(w->out.dtype) * w->inner;
+    for (int d = 0; d < 2; d++) {
+        part.start[w->y + d] = m->start[d] - m->at[d];
+        size[d] = part.size[w->y + d] = m->end[d] - m->start[d];
+    }
+    fv__block_init(&block, w->out.dtype, &part, w->pixels);
+    FV_TRY(FV_ISA_NAME(fv__tile_read)(found_in(w->p), m->tile, &block, error));
+    for (int64_t row = m->start[0]; row < m->end[0]; row++)
+        for (int64_t x = m->start[1]; x < m->end[1];) {
+            stretch     s = stretch_at(w, row, x, mine);
+            const char *from = (const char *)w->pixels + ((row - m->start[0]) * size[1] + x - m->start[1]) * element;
+            add_stretch(w, row, &s, mine, from, size[0] * size[1] * element);
+            x = s.end;
+        }
     return FV_OK;
 }
 
-/* Sums become pixels: whole numbers are the nearest. */
-static void finish_rows(const work *w) {
-    bool    whole = !fv_dtype_is_float(w->out->dtype);
-    fv_rows rows;
-    int64_t length = w->out->region.size[w->out->region.ndim - 1];
-    double *sum = w->sum;
-    for (fv__rows_begin(&rows, &w->out->region); fv__rows_next(&rows); sum += length) {
-        if (whole)
-            for (int64_t i = 0; i < length; i++) sum[i] = floor(sum[i] + 0.5);
-        fv__kernels_current()->convert(fv__block_at(w->out, rows.position), w->out->dtype, sum, FV_FLOAT64, length);
-    }
+/* Zeros where no tile is. */
+static void clear_gaps(const work *w) {
+    for (int64_t row = 0; row < w->rows; row++)
+        for (int64_t x = 0; x < w->columns;) {
+            stretch s = stretch_at(w, row, x, w->count);
+            size_t  bytes = (size_t)((s.end - s.start) * w->inner) * fv_dtype_size(w->out.dtype);
+            for (int64_t plane = 0; plane < w->planes && !s.count; plane++) memset(row_at(w, plane, row, x), 0, bytes);
+            x = s.end;
+        }
 }
 
-/* The only tile of a region that it fills; -1: it has several, or gaps. */
-static int64_t only_tile(const work *w) {
-    int64_t found = -1;
-    for (int64_t tile = 0; tile < fv__tiles_count(found_in(w->p)); tile++) {
-        fv_region common;
-        int64_t   at[2];
-        if (!meet(w, tile, &common, at)) continue;
-        if (found >= 0 || !fv__region_equal(&common, &w->out->region)) return -1;
-        found = tile;
-    }
-    return found;
-}
-
-static fv_status copy_tile(const work *w, int64_t tile, fv_error *error) {
-    fv_block block = *w->out;
-    for (int d = 0; d < 2; d++) block.region.start[w->y + d] -= corner(w, tile, d);
-    return FV_ISA_NAME(fv__tile_read)(found_in(w->p), tile, &block, error);
+/* The region of one tile alone is read where it belongs. */
+static fv_status copy_tile(const work *w, const fv_block *out, fv_error *error) {
+    fv_block block = *out;
+    for (int d = 0; d < 2; d++) block.region.start[w->y + d] = -w->met[0].at[d];
+    return FV_ISA_NAME(fv__tile_read)(found_in(w->p), w->met[0].tile, &block, error);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    work w;
+    work             w;
+    const fv_region *region = &r->out->region;
     lay_out(&r->need, &w, r->scratch);
-    w.out = r->out;
     w.places = r->in[0];
-    int64_t tiles = fv__tiles_count(found_in(w.p)), only = only_tile(&w);
-    if (only >= 0) return copy_tile(&w, only, error);
-    memset(w.sum, 0, (size_t)fv__region_voxels(&r->out->region) * sizeof *w.sum);
-    memset(w.total, 0, (size_t)(w.rows * w.columns) * sizeof *w.total);
-    for (int64_t tile = 0; tile < tiles; tile++) count_tile(&w, tile);
-    for (int64_t tile = 0; tile < tiles; tile++) FV_TRY(add_tile(&w, tile, error));
-    finish_rows(&w);
+    w.out = *r->out;
+    if (w.inner > 1) fv__block_init(&w.out, r->out->dtype, region, w.own);
+    meet_all(&w, region);
+    bool whole = w.count == 1;
+    for (int d = 0; d < 2 && whole; d++) whole = w.met[0].start[d] == 0 && w.met[0].end[d] == region->size[w.y + d];
+    if (whole) return copy_tile(&w, r->out, error);
+    clear_gaps(&w);
+    for (int64_t k = 0; k < w.count; k++) FV_TRY(add_tile(&w, k, error));
+    if (w.inner > 1) fv__block_copy(r->out, &w.out);
     return FV_OK;
 }
 
@@ -245,7 +320,7 @@ const fv_op FV_OP(blend_tiles) = {
     .name = "blend_tiles",
     .family = "registration",
     .brief = "one image of tiles whose places are known",
-    .version = 1,
+    .version = 2,
     .also = "fuse_tiles, tile_fusion",
     .doc = "What stitch does last, with the places that place_tiles gives.",
     .inputs = inputs,
