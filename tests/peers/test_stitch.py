@@ -96,6 +96,20 @@ def shifts_are_those_of_scikit_image(folder):
 
 
 @test
+def large_overlaps_are_compared_coarsely_first_and_then_exactly(folder):
+    np, ndimage, tifffile = modules()
+    rng = np.random.default_rng(5)
+    big = ndimage.gaussian_filter(rng.normal(0, 1, (760, 1100)), 1.2) * 2000 + 3000  # details of few pixels
+    for off in ([-31.4, 44.25], [23.0, -60.7], [0.5, 0.5]):
+        tiles = [cut(np, ndimage, big, 40, 40, 600), cut(np, ndimage, big, 40 + off[0], 340 + off[1], 600)]
+        for number, tile in enumerate(tiles):
+            tifffile.imwrite(pathlib.Path(folder, f"s{number}.tif"), (tile + rng.normal(0, 200, tile.shape)).clip(0, 65535).astype("uint16"))
+        run("run", "-q", "--overwrite", "-e", 'tile_shifts("s?.tif", grid = [1, 2], overlap = 0.5) |> write("s.npy")', folder=folder)
+        (y, x, agreement), = np.load(pathlib.Path(folder, "s.npy"))
+        assert agreement > 0.5 and np.abs(np.array([y, x]) - off).max() < 0.1, (off, y, x, agreement)
+
+
+@test
 def orders_of_the_files_are_followed(folder):
     np, _, _ = modules()
     for word, order in (("snake", lambda r, c, n: r * n + (c if r % 2 == 0 else n - 1 - c)),

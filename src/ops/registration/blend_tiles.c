@@ -78,7 +78,8 @@ typedef struct {
     met               *met;    /* in their order */
     void              *pixels; /* of a tile in the region */
     void              *own;    /* of out, where a pixel has several elements */
-    double            *sum;    /* of each voxel that three tiles or more show */
+    double            *sum;    /* of each voxel that three tiles or more show, one after another */
+    int64_t           *before; /* of each row: how many pixels of the rows before have a sum; of all */
     double            *weight[2], *line[2];
 } work;
 
@@ -96,8 +97,9 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->pixels = fv__scratch_take(&pieces, voxels * size);
     w->own = fv__scratch_take(&pieces, w->inner > 1 ? voxels * size : 0);
     w->sum = fv__scratch_take(&pieces, w->p->blend.index == LINEAR ? voxels * number : 0);
+    w->before = fv__scratch_take(&pieces, (w->rows + 1) * (int64_t)sizeof *w->before);
     for (int k = 0; k < 2; k++) {
-        w->weight[k] = fv__scratch_take(&pieces, w->columns * number);
+        w->weight[k] = fv__scratch_take(&pieces, w->columns * w->inner * number);
         w->line[k] = fv__scratch_take(&pieces, w->columns * w->inner * number);
     }
     return pieces.used;
@@ -181,31 +183,26 @@ static void put_line(const work *w, double *line, int64_t n, char *to) {
 }
 
 /* Two tiles: that before is in the image already. weight: of it, and of this one. */
-static void join_two(const work *w, const stretch *s, const char *from, char *to) {
-    int64_t n = s->end - s->start;
+static void join_two(const work *w, int64_t n, const char *from, char *to) {
     double *restrict a = w->line[0];
     const double *restrict b = w->line[1], *restrict u = w->weight[0], *restrict v = w->weight[1];
-    fv__kernels_current()->convert(w->line[0], FV_FLOAT64, to, w->out.dtype, n * w->inner);
-    fv__kernels_current()->convert(w->line[1], FV_FLOAT64, from, w->out.dtype, n * w->inner);
-    if (w->inner == 1)
-        for (int64_t x = 0; x < n; x++) a[x] = (u[x] * a[x] + v[x] * b[x]) / (u[x] + v[x]);
-    else
-        for (int64_t i = 0; i < n * w->inner; i++) {
-            int64_t x = i / w->inner;
-            a[i] = (u[x] * a[i] + v[x] * b[i]) / (u[x] + v[x]);
-        }
-    put_line(w, a, n * w->inner, to);
+    fv__kernels_current()->convert(w->line[0], FV_FLOAT64, to, w->out.dtype, n);
+    fv__kernels_current()->convert(w->line[1], FV_FLOAT64, from, w->out.dtype, n);
+    for (int64_t i = 0; i < n; i++) a[i] = (u[i] * a[i] + v[i] * b[i]) / (u[i] + v[i]);
+    put_line(w, a, n, to);
 }
 
 /* Three or more: their sum is kept until the last. weight: of all of them, and of this one. */
-static void join_many(const work *w, const stretch *s, double *restrict sum, const char *from, char *to) {
-    int64_t       n = (s->end - s->start) * w->inner;
-    const double *all = w->weight[0], *mine = w->weight[1];
-    double       *line = w->line[0];
-    fv__kernels_current()->convert(line, FV_FLOAT64, from, w->out.dtype, n);
-    for (int64_t i = 0; i < n; i++) sum[i] = (s->before ? sum[i] : 0) + mine[i / w->inner] * line[i];
+static void join_many(const work *w, const stretch *s, int64_t n, double *restrict sum, const char *from, char *to) {
+    const double *restrict all = w->weight[0], *restrict mine = w->weight[1];
+    double *restrict line = w->line[0];
+    fv__kernels_current()->convert(w->line[0], FV_FLOAT64, from, w->out.dtype, n);
+    if (s->before)
+        for (int64_t i = 0; i < n; i++) sum[i] += mine[i] * line[i];
+    else
+        for (int64_t i = 0; i < n; i++) sum[i] = mine[i] * line[i];
     if (s->before + 1 < s->count) return;
-    for (int64_t i = 0; i < n; i++) line[i] = sum[i] / all[i / w->inner];
+    for (int64_t i = 0; i < n; i++) line[i] = sum[i] / all[i];
     put_line(w, line, n, to);
 }
 
@@ -216,10 +213,17 @@ static void replace(const work *w, const stretch *s, const char *from, char *to)
         if (w->weight[1][x] > w->weight[0][x]) memcpy(to + (size_t)x * size, from + (size_t)x * size, size);
 }
 
+/* Weights of pixels become those of their elements. */
+static void spread_weights(const work *w, const stretch *s) {
+    for (int k = 0; k < 2 && w->inner > 1; k++)
+        for (int64_t x = s->end - s->start - 1; x >= 0; x--)
+            for (int64_t c = w->inner - 1; c >= 0; c--) w->weight[k][x * w->inner + c] = w->weight[k][x];
+}
+
 /* Weights of several tiles for a stretch: of that before, the sum of all, or the largest of those before. */
 static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t mine) {
-    double *to = w->weight[0], *one = w->line[0];
-    bool    linear = w->p->blend.index == LINEAR;
+    double *restrict to = w->weight[0], *restrict one = w->line[0];
+    bool linear = w->p->blend.index == LINEAR;
     if (linear && s->count == 2) {
         weigh(w, &w->met[s->other], row, s, to);
         return;
@@ -227,10 +231,24 @@ static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t m
     memset(to, 0, (size_t)(s->end - s->start) * sizeof *to);
     for (int64_t k = 0; k < (linear ? w->count : mine); k++) {
         const met *m = &w->met[k];
+        int64_t    n = s->end - s->start;
         if (row < m->start[0] || row >= m->end[0] || s->start < m->start[1] || s->start >= m->end[1]) continue;
         weigh(w, m, row, s, one);
-        for (int64_t x = 0; x < s->end - s->start; x++) to[x] = linear ? to[x] + one[x] : FV_MAX(to[x], one[x]);
+        if (linear)
+            for (int64_t x = 0; x < n; x++) to[x] += one[x];
+        else
+            for (int64_t x = 0; x < n; x++) to[x] = FV_MAX(to[x], one[x]);
     }
+}
+
+static double *sum_at(const work *w, int64_t plane, int64_t row, int64_t column) {
+    int64_t before = w->before[row];
+    for (int64_t x = 0; x < column;) {
+        stretch s = stretch_at(w, row, x, w->count);
+        before += s.count > 2 ? s.end - x : 0;
+        x = s.end;
+    }
+    return w->sum + (plane * w->before[w->rows] + before) * w->inner;
 }
 
 /* A stretch of a row of a tile; from: its elements in the first plane, which are `apart` bytes from those of the next. */
@@ -239,17 +257,19 @@ static void add_stretch(const work *w, int64_t row, const stretch *s, int64_t mi
     if (!copied) {
         weigh_others(w, row, s, mine);
         weigh(w, &w->met[mine], row, s, w->weight[1]);
+        if (linear) spread_weights(w, s);
     }
+    int64_t n = (s->end - s->start) * w->inner;
     for (int64_t plane = 0; plane < w->planes; plane++, from += apart) {
         char *to = row_at(w, plane, row, s->start);
         if (copied)
-            memcpy(to, from, (size_t)((s->end - s->start) * w->inner) * fv_dtype_size(w->out.dtype));
+            memcpy(to, from, (size_t)n * fv_dtype_size(w->out.dtype));
         else if (!linear)
             replace(w, s, from, to);
         else if (s->count == 2)
-            join_two(w, s, from, to);
+            join_two(w, n, from, to);
         else
-            join_many(w, s, w->sum + ((plane * w->rows + row) * w->columns + s->start) * w->inner, from, to);
+            join_many(w, s, n, sum_at(w, plane, row, s->start), from, to);
     }
 }
 
@@ -274,15 +294,19 @@ static fv_status add_tile(const work *w, int64_t mine, fv_error *error) {
     return FV_OK;
 }
 
-/* Zeros where no tile is. */
-static void clear_gaps(const work *w) {
-    for (int64_t row = 0; row < w->rows; row++)
+/* Zeros where no tile is, and room for sums where three or more are. */
+static void prepare_rows(work *w) {
+    w->before[0] = 0;
+    for (int64_t row = 0; row < w->rows; row++) {
+        w->before[row + 1] = w->before[row];
         for (int64_t x = 0; x < w->columns;) {
             stretch s = stretch_at(w, row, x, w->count);
             size_t  bytes = (size_t)((s.end - s.start) * w->inner) * fv_dtype_size(w->out.dtype);
             for (int64_t plane = 0; plane < w->planes && !s.count; plane++) memset(row_at(w, plane, row, x), 0, bytes);
+            w->before[row + 1] += s.count > 2 ? s.end - x : 0;
             x = s.end;
         }
+    }
 }
 
 /* The region of one tile alone is read where it belongs. */
@@ -303,7 +327,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     bool whole = w.count == 1;
     for (int d = 0; d < 2 && whole; d++) whole = w.met[0].start[d] == 0 && w.met[0].end[d] == region->size[w.y + d];
     if (whole) return copy_tile(&w, r->out, error);
-    clear_gaps(&w);
+    prepare_rows(&w);
     for (int64_t k = 0; k < w.count; k++) FV_TRY(add_tile(&w, k, error));
     if (w.inner > 1) fv__block_copy(r->out, &w.out);
     return FV_OK;

@@ -13,19 +13,12 @@ typedef struct {
 
 static const fv_param params[] = { FV__TILES_PARAMS(tile_shifts), FV__TILES_OWN_PARAMS(tile_shifts) };
 
-enum {
-    VALUES = 3,
-    WINDOW = 512,
-    FINE = 256,
-    PEAKS = 5
-}; /* numbers of a pair; the longest edge that is compared, and for
-    * fractions of pixels; places that are tried */
-enum {
-    LANES = 8,
-    GLANCE = 1 << 14,
-    PLENTY = 1 << 16
-}; /* sums made at once; pixels that tell how much there is to see, and how
-    * well two tiles agree: of more every so many rows count */
+enum { VALUES = 3 };               /* numbers of a pair */
+enum { WINDOW = 512, FINE = 256 }; /* the longest edge that is compared, and that fractions of pixels come from */
+enum { LARGE = 192, PEAKS = 5 };   /* an edge that is compared with half as many pixels; places that are tried */
+/* Pixels that tell how much there is to see, and how well tiles agree: of more every so many rows count. */
+enum { GLANCE = 1 << 14, PLENTY = 1 << 16 };
+enum { LANES = 8 };
 
 static const fv__tiles_found *found_in(const tile_shifts *p) { return (const fv__tiles_found *)&p->paths; }
 
@@ -220,32 +213,40 @@ static double taper(int64_t i, int64_t n, double part) {
     return in >= 1 ? 1 : 0.5 - 0.5 * fv__cos(0x1.921fb54442d18p+1 * in);
 }
 
-/* The same window of what both tiles show, the second moved by whole pixels, as far as it shows anything there. */
-static void fill(work *w, const int64_t *shift, double part) {
+/* The same window of what both tiles show, the second moved by whole pixels, as far as it shows anything there. bin: pixels of an
+ * edge that become one, 1 or 2. */
+static void fill(work *w, const int64_t *shift, double part, int bin) {
     const int64_t *shared = w->pair.size;
-    int64_t        size[2], start[2][2], shape[2];
+    int64_t        size[2], start[2][2], half[2], shape[2];
     for (int d = 0; d < 2; d++) {
         int64_t far = shift[d] < 0 ? -shift[d] : shift[d];
         size[d] = FV_MIN(w->size[d], shared[d] - far);
-        shape[d] = fv__spectrum_direct_length(size[d]);
+        half[d] = size[d] / bin;
+        shape[d] = fv__spectrum_direct_length(half[d]);
         start[0][d] = FV_MIN(w->start[d], shared[d] - far - size[d]) + FV_MAX(shift[d], 0);
         start[1][d] = start[0][d] - shift[d];
     }
     FV_ISA_NAME(fv__correlation_prepare)(&w->correlation, 2, shape, w->tables);
     memset(w->correlation.data, 0, (size_t)(2 * shape[0] * shape[1]) * sizeof(double));
-    for (int64_t x = 0; x < size[1]; x++) w->line[x] = (float)taper(x, size[1], part);
+    for (int64_t x = 0; x < half[1]; x++) w->line[x] = (float)taper(x, half[1], part);
     const float *from[2];
     products     sum = { 0 };
     for (int side = 0; side < 2; side++) from[side] = w->shared[side] + start[side][0] * shared[1] + start[side][1];
     for (int64_t y = 0; y < size[0]; y++) add_products(from[0] + y * shared[1], from[1] + y * shared[1], size[1], &sum);
     double n = (double)(size[0] * size[1]), mean[2] = { sum_lanes(sum.a) / n, sum_lanes(sum.b) / n };
-    for (int64_t y = 0; y < size[0]; y++) {
-        double       edge = taper(y, size[0], part), *to = w->correlation.data + 2 * y * shape[1];
-        const float *a = from[0] + y * shared[1], *b = from[1] + y * shared[1];
-        for (int64_t x = 0; x < size[1]; x++) {
-            double window = edge * (double)w->line[x];
-            to[2 * x] = ((double)a[x] - mean[0]) * window;
-            to[2 * x + 1] = ((double)b[x] - mean[1]) * window;
+    for (int64_t y = 0; y < half[0]; y++) {
+        double edge = taper(y, half[0], part), *to = w->correlation.data + 2 * y * shape[1];
+        for (int side = 0; side < 2; side++) {
+            const float *row = from[side] + y * bin * shared[1];
+            if (bin == 1)
+                for (int64_t x = 0; x < half[1]; x++)
+                    to[2 * x + side] = ((double)row[x] - mean[side]) * edge * (double)w->line[x];
+            else
+                for (int64_t x = 0; x < half[1]; x++) {
+                    const float *below = row + shared[1];
+                    double       four = (double)(row[2 * x] + row[2 * x + 1]) + (double)(below[2 * x] + below[2 * x + 1]);
+                    to[2 * x + side] = (four / 4 - mean[side]) * edge * (double)w->line[x];
+                }
         }
     }
 }
@@ -270,42 +271,59 @@ static double agreement(const work *w, const int64_t *shift) {
     return flat ? 0 : (sum_lanes(sum.ab) - a * b / n) / sqrt(spread_a * spread_b);
 }
 
-/* Of the highest peaks of the correlation the one at which the pixels agree best; -1: none. */
-static int choose_peak(work *w, int64_t limit, fv_correlation_peak *peaks, double *agrees) {
-    int64_t limits[2], none[2] = { 0, 0 };
-    int     chosen = -1;
-    for (int d = 0; d < 2; d++) limits[d] = limit ? limit : w->pair.size[d] / 2;
-    fill(w, none, 0.125);
+/* Whether a pixel farther along an axis the tiles agree better. */
+static void try_beside(const work *w, int64_t *shift, double *agrees) {
+    int64_t from[2] = { shift[0], shift[1] };
+    for (int64_t y = -1; y <= 1; y++)
+        for (int64_t x = -1; x <= 1; x++) {
+            int64_t near[2] = { from[0] + y, from[1] + x };
+            double  here = y || x ? agreement(w, near) : 0;
+            if (here <= *agrees) continue;
+            *agrees = here;
+            memcpy(shift, near, sizeof near);
+        }
+}
+
+/* Of the highest peaks of the correlation the one at which the pixels agree best; false: none. A large window is compared with
+ * half as many pixels along each edge. */
+static bool find_whole_shift(work *w, int64_t limit, int64_t *shift, double *agrees) {
+    fv_correlation_peak peaks[PEAKS];
+    int64_t             limits[2], none[2] = { 0, 0 };
+    int                 bin = FV_MIN(w->size[0], w->size[1]) >= LARGE ? 2 : 1;
+    for (int d = 0; d < 2; d++) limits[d] = (limit ? limit : w->pair.size[d] / 2) / bin;
+    fill(w, none, 0.125, bin);
     FV_ISA_NAME(fv__correlation_run)(&w->correlation, true);
     int count = FV_ISA_NAME(fv__correlation_peaks)(&w->correlation, limits, peaks, PEAKS);
     *agrees = 0;
     for (int k = 0; k < count; k++) {
-        double here = agreement(w, peaks[k].shift);
+        int64_t at[2] = { peaks[k].shift[0] * bin, peaks[k].shift[1] * bin };
+        double  here = agreement(w, at);
         if (here <= *agrees) continue;
         *agrees = here;
-        chosen = k;
+        memcpy(shift, at, sizeof at);
     }
-    return chosen;
+    if (*agrees > 0 && bin > 1) try_beside(w, shift, agrees);
+    return *agrees > 0;
 }
 
 /* Once whole pixels are known, both windows show the same: a fraction of them then comes without a bias from the plain
  * correlation, which hears noise least. */
 static void compare(work *w, int64_t limit, double *out) {
-    fv_correlation_peak peaks[PEAKS], near[1];
+    fv_correlation_peak near[1];
     double              fraction[2] = { 0, 0 };
     const int64_t       one[2] = { 1, 1 };
+    int64_t             shift[2];
     choose_window(w, WINDOW);
-    int chosen = choose_peak(w, limit, peaks, &out[2]);
     out[0] = out[1] = 0;
-    if (chosen < 0) return;
+    if (!find_whole_shift(w, limit, shift, &out[2])) return;
     choose_window(w, FINE);
-    fill(w, peaks[chosen].shift, 0.5);
+    fill(w, shift, 0.5, 1);
     FV_ISA_NAME(fv__correlation_run)(&w->correlation, false);
     if (FV_ISA_NAME(fv__correlation_peaks)(&w->correlation, one, near, 1))
         FV_ISA_NAME(fv__correlation_refine)(&w->correlation, near[0].shift, fraction);
     for (int d = 0; d < 2; d++) {
         double apart = fv__tiles_place(w->found, w->pair.tile[1], d) - fv__tiles_place(w->found, w->pair.tile[0], d);
-        out[d] = (double)(w->pair.start[0][d] - w->pair.start[1][d] + peaks[chosen].shift[d]) + fraction[d] - apart;
+        out[d] = (double)(w->pair.start[0][d] - w->pair.start[1][d] + shift[d]) + fraction[d] - apart;
     }
 }
 
