@@ -34,6 +34,15 @@ FV_API bool        fv_dtype_is_integer(fv_dtype dtype); /* not bool */
 FV_API bool        fv_dtype_is_signed(fv_dtype dtype);
 FV_API bool        fv_dtype_is_complex(fv_dtype dtype);
 
+/* What is known of a channel. */
+#define FV_MAX_CHANNELS 64
+typedef struct fv_channel {
+    char     name[32]; /* "" where unknown */
+    bool     has_color;
+    uint32_t color;     /* 0xrrggbb; valid if has_color */
+    double   low, high; /* values that are shown black and in the full colour; equal where unknown */
+} fv_channel;
+
 /* Shape is in C order: the last axis is contiguous. Axis names are "t c z y x" and others such as "angle".
  * A colour image is "y x c". */
 typedef struct fv_image_type {
@@ -47,6 +56,9 @@ typedef struct fv_image_type {
     bool     has_affine;
     double   affine[12];  /* rows of the 3x4 voxel (x y z) to world matrix, as NIfTI's sform; valid if has_affine */
     int      affine_code; /* NIfTI's code of that world: 1 scanner, 2 aligned, 3 Talairach, 4 MNI; 0 where unknown */
+    /* As many as the axis c is long, one for an image without that axis; 0: nothing is known of them, or they are too many. */
+    int        nchannels;
+    fv_channel channel[FV_MAX_CHANNELS];
 } fv_image_type;
 
 /* Sets ndim and shape, default axis names (..., "z", "y", "x"), spacing 1, origin 0, no units. */

@@ -16,10 +16,16 @@ class ErrorStruct(c.Structure):
                 ("message", c.c_char * 768)]
 
 
+class Channel(c.Structure):
+    _fields_ = [("name", c.c_char * 32), ("has_color", c.c_bool), ("color", c.c_uint32), ("low", c.c_double),
+                ("high", c.c_double)]
+
+
 class ImageType(c.Structure):
     _fields_ = [("dtype", c.c_int), ("ndim", c.c_int), ("shape", c.c_int64 * MAX_DIMS), ("axis", (c.c_char * 8) * MAX_DIMS),
                 ("spacing", c.c_double * MAX_DIMS), ("origin", c.c_double * MAX_DIMS), ("unit", (c.c_char * 16) * MAX_DIMS),
-                ("has_affine", c.c_bool), ("affine", c.c_double * 12), ("affine_code", c.c_int)]
+                ("has_affine", c.c_bool), ("affine", c.c_double * 12), ("affine_code", c.c_int),
+                ("nchannels", c.c_int), ("channel", Channel * 64)]
 
 
 class Column(c.Structure):

@@ -84,6 +84,16 @@ static void put_affine(const double *affine, fv_bytes *out) {
     }
 }
 
+/* "DAPI #0000ff 30 to 900, actin #00ff00" */
+static void put_channels(const fv_image_type *type, fv_bytes *out) {
+    for (int k = 0; k < type->nchannels; k++) {
+        const fv_channel *channel = &type->channel[k];
+        fv__bytes_printf(out, "%s%s", k ? ", " : "", channel->name[0] ? channel->name : "no name");
+        if (channel->has_color) fv__bytes_printf(out, " #%06x", (unsigned)channel->color);
+        if (channel->low < channel->high) fv__bytes_printf(out, " %.6g to %.6g", channel->low, channel->high);
+    }
+}
+
 static void put_size(const fv_reader *r, fv_bytes *out) {
     bool    all;
     int64_t disk = disk_bytes(r->path, &all), voxels = fv_image_type_bytes(&r->type);
@@ -129,6 +139,8 @@ static void file_text(const fv_reader *r, fv_bytes *out) {
     flush_line(out, "origin", width, &line);
     if (type->has_affine) put_affine(type->affine, &line);
     flush_line(out, "affine", width, &line);
+    put_channels(type, &line);
+    flush_line(out, "channels", width, &line);
     put_access(r, &line);
     flush_line(out, "access", width, &line);
     put_size(r, &line);
@@ -147,6 +159,22 @@ static void put_contents(const fv_bytes *contents, fv_bytes *out) {
 static cJSON *integers_json(const int64_t *values, int count) {
     cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber((double)values[i]));
+    return list;
+}
+
+static cJSON *channels_json(const fv_image_type *type) {
+    cJSON *list = cJSON_CreateArray();
+    for (int k = 0; k < type->nchannels; k++) {
+        const fv_channel *channel = &type->channel[k];
+        cJSON            *one = cJSON_CreateObject();
+        char              color[8];
+        snprintf(color, sizeof color, "#%06x", (unsigned)channel->color & 0xffffff);
+        cJSON_AddStringToObject(one, "name", channel->name);
+        if (channel->has_color) cJSON_AddStringToObject(one, "color", color);
+        if (channel->low < channel->high)
+            cJSON_AddItemToObject(one, "range", cJSON_CreateDoubleArray((double[]){ channel->low, channel->high }, 2));
+        cJSON_AddItemToArray(list, one);
+    }
     return list;
 }
 
@@ -169,6 +197,7 @@ static cJSON *file_json(const fv_reader *r) {
     cJSON_AddItemToObject(json, "units", units);
     if (type->has_affine) cJSON_AddItemToObject(json, "affine", cJSON_CreateDoubleArray(type->affine, 12));
     if (r->angles && r->nangles > 0) cJSON_AddItemToObject(json, "angles", cJSON_CreateDoubleArray(r->angles, (int)r->nangles));
+    if (type->nchannels) cJSON_AddItemToObject(json, "channels", channels_json(type));
     cJSON_AddItemToObject(json, "chunk", integers_json(r->chunk, type->ndim));
     cJSON_AddBoolToObject(json, "sequential", r->sequential);
     cJSON_AddNumberToObject(json, "bytes", (double)fv_image_type_bytes(type));

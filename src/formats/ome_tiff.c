@@ -81,8 +81,7 @@ void fv__tiff_ome_write(const fv_image_type *type, int leading, int64_t samples,
         (long long)sizes[2], (long long)sizes[0], __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "false" : "true");
     for (int d = 0; d < type->ndim; d++) put_spacing(out, type, d);
     fv__bytes_printf(out, ">");
-    for (int64_t c = 0; c < sizes[2] / samples; c++)
-        fv__bytes_printf(out, "<Channel ID=\"Channel:0:%lld\" SamplesPerPixel=\"%lld\"/>", (long long)c, (long long)samples);
+    fv__tiff_ome_channels(type, sizes[2] / samples, samples, out);
     fv__bytes_printf(out, "<TiffData/></Pixels></Image></OME>");
 }
 
@@ -91,7 +90,7 @@ const fv_format fv_format_ome_tiff = {
     .extensions = "ome.tif ome.tiff",
     .brief = "OME-TIFF: a TIFF with OME's description; it is read as any TIFF",
     .writes = "with a pyramid if longer than 2048 pixels; `levels`",
-    .keeps = "axes t z c y x, spacing and units",
+    .keeps = "axes t z c y x, spacing, units, channels",
     .compressions = "deflate|zstd|lzw|none",
     .takes = "levels",
     .layout = layout,

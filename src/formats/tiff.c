@@ -128,6 +128,7 @@ static void fill_type(reader *r, TIFF *tif, const char *description) {
     TIFFGetField(tif, TIFFTAG_YRESOLUTION, &resolution[1]);
     TIFFGetFieldDefaulted(tif, TIFFTAG_RESOLUTIONUNIT, &unit);
     fv__tiff_axes_read(description, (double[]){ resolution[0], resolution[1] }, unit, r->count, type);
+    fv__tiff_channels_read(tif, description, type);
     int first = type->ndim - (r->page.channels > 1 ? 3 : 2);
     for (int d = 0; d < type->ndim; d++) r->base.chunk[d] = r->flat ? type->shape[d] : d < first ? 1 : type->shape[d];
     if (r->flat) return;
@@ -441,8 +442,9 @@ const fv_format fv_format_tiff = {
     .brief = "TIFF and BigTIFF: images and stacks, any number type",
     .reads = "by region; strips, tiles, planar, pages, 1 to 64 bit, LZW, deflate, zstd, JPEG and older",
     .writes = "tiled",
-    .keeps = "ImageJ's and OME's axes and spacing",
+    .keeps = "ImageJ's and OME's axes, spacing and channels",
     .compressions = "deflate|zstd|lzw|none",
+    .takes = "hyperstack",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,

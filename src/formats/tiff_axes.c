@@ -2,10 +2,11 @@
  *
  * ImageJ:   lines "channels=2", "slices=30", "frames=5", "unit=micron", "spacing=0.5"; pages run t z c, c fastest.
  * OME:      XML with <Pixels DimensionOrder="XYZCT" SizeZ="30" ... PhysicalSizeX="0.1">.
- * tifffile: JSON {"shape": [5, 30, 400, 400], ...}; "names", "spacing", "origin" and "unit" in it are Fovea's.
+ * tifffile: JSON {"shape": [5, 30, 400, 400], ...}; "names", "spacing", "origin", "unit" and "channels" in it are Fovea's.
  * Without any of them pages are z. A resolution in centimetres or inches counts as a measurement where pixels are smaller than
  * 20 micrometres; a larger one was made for a printer. */
 #include "formats/tiff_parts.h"
+#include "op/channels.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <math.h>
@@ -236,6 +237,24 @@ static bool shape_fits(const cJSON *shape, int64_t pages, const fv_image_type *t
     return total == pages;
 }
 
+static void channels_from_json(const cJSON *list, fv_image_type *type) {
+    const cJSON *item;
+    int          k = 0;
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != fv__channels_count(type) || !fv__channels_begin(type)) return;
+    cJSON_ArrayForEach(item, list) {
+        fv_channel *channel = &type->channel[k++];
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
+        double      color = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(item, "color")),
+               low = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(item, "low")),
+               high = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(item, "high"));
+        if (name) fv__channel_call(channel, name, strlen(name));
+        channel->has_color = color >= 0 && color <= 0xffffff;
+        channel->color = channel->has_color ? (uint32_t)color : 0;
+        if (low < high && isfinite(high - low)) channel->low = low;
+        if (low < high && isfinite(high - low)) channel->high = high;
+    }
+}
+
 static bool from_json(const char *text, int64_t pages, fv_image_type *type) {
     static const char *const defaults[] = { "z", "t", "p", "q" };
     cJSON                   *root = text[0] == '{' ? cJSON_Parse(text) : NULL;
@@ -258,6 +277,7 @@ static bool from_json(const char *text, int64_t pages, fv_image_type *type) {
             if (isfinite(from)) type->origin[d] = from;
             if (word && strlen(word) < sizeof type->unit[d]) snprintf(type->unit[d], sizeof type->unit[d], "%s", word);
         }
+        channels_from_json(cJSON_GetObjectItemCaseSensitive(root, "channels"), type);
     }
     cJSON_Delete(root);
     return fits;
@@ -283,6 +303,12 @@ void fv__tiff_axes_read(const char *description, const double resolution[2], int
 
 /* ---------------------------------------------------------------- writing */
 
+bool fv__tiff_hyperstack_axes(const fv_image_type *type, int leading) {
+    bool good = !strcmp(type->axis[leading], "y") && !strcmp(type->axis[leading + 1], "x");
+    for (int d = 0; d < leading; d++) good = good && strlen(type->axis[d]) == 1 && strchr("tzc", type->axis[d][0]);
+    return good;
+}
+
 /* True if ImageJ's words say everything: leading axes among t z c in this order, then y x (c), no origin, one unit. */
 static bool fits_imagej(const fv_image_type *type, int leading) {
     static const char *const order[] = { "t", "z", "c" };
@@ -304,6 +330,8 @@ static bool fits_imagej(const fv_image_type *type, int leading) {
     return type->unit[leading + 1][0] || (type->spacing[leading] == 1 && type->spacing[leading + 1] == 1);
 }
 
+enum { TOGETHER = 7 }; /* channels that ImageJ shows at once */
+
 static void write_imagej(const fv_image_type *type, int leading, fv_bytes *out) {
     int64_t     images = 1;
     int         t = -1, z = -1, c = -1;
@@ -320,10 +348,31 @@ static void write_imagej(const fv_image_type *type, int leading, fv_bytes *out) 
     if (c >= 0) fv__bytes_printf(out, "channels=%lld\n", (long long)type->shape[c]);
     if (z >= 0) fv__bytes_printf(out, "slices=%lld\n", (long long)type->shape[z]);
     if (t >= 0) fv__bytes_printf(out, "frames=%lld\n", (long long)type->shape[t]);
-    if (leading > 1 || c >= 0) fv__bytes_printf(out, "hyperstack=true\nmode=grayscale\n");
+    if (leading > 1 || c >= 0)
+        fv__bytes_printf(out, "hyperstack=true\nmode=%s\n",
+                         c < 0 || !type->nchannels     ? "grayscale"
+                         : type->nchannels <= TOGETHER ? "composite"
+                                                       : "color");
     if (unit[0]) fv__bytes_printf(out, "unit=%s\n", unit);
     if (z >= 0 && (type->spacing[z] != 1 || unit[0])) fv__bytes_printf(out, "spacing=%.17g\n", type->spacing[z]);
     if (t >= 0 && type->spacing[t] != 1) fv__bytes_printf(out, "finterval=%.17g\n", type->spacing[t]);
+}
+
+static void write_json_channels(const fv_image_type *type, fv_bytes *out) {
+    cJSON *list = cJSON_CreateArray();
+    for (int k = 0; k < type->nchannels; k++) {
+        const fv_channel *channel = &type->channel[k];
+        cJSON            *item = cJSON_CreateObject();
+        if (channel->name[0]) cJSON_AddStringToObject(item, "name", channel->name);
+        if (channel->has_color) cJSON_AddNumberToObject(item, "color", channel->color);
+        if (channel->low < channel->high) cJSON_AddNumberToObject(item, "low", channel->low);
+        if (channel->low < channel->high) cJSON_AddNumberToObject(item, "high", channel->high);
+        cJSON_AddItemToArray(list, item);
+    }
+    char *text = cJSON_PrintUnformatted(list);
+    fv__bytes_printf(out, ", \"channels\": %s", text);
+    cJSON_free(text);
+    cJSON_Delete(list);
 }
 
 static void write_json(const fv_image_type *type, fv_bytes *out) {
@@ -337,17 +386,20 @@ static void write_json(const fv_image_type *type, fv_bytes *out) {
     for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s%.17g", d ? ", " : "", type->origin[d]);
     fv__bytes_printf(out, "], \"unit\": [");
     for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s\"%s\"", d ? ", " : "", type->unit[d]);
-    fv__bytes_printf(out, "]}");
+    fv__bytes_printf(out, "]");
+    if (type->nchannels) write_json_channels(type, out);
+    fv__bytes_printf(out, "}");
 }
 
-void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, fv_bytes *description, double resolution[2], int *unit) {
+void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, bool hyperstack, fv_bytes *description,
+                         double resolution[2], int *unit) {
     int  leading = type->ndim - 2 - (channels_inside > 0);
-    bool plain = leading == 0 && !strcmp(type->axis[0], "y") && !strcmp(type->axis[1], "x");
+    bool plain = !hyperstack && !type->nchannels && leading == 0 && !strcmp(type->axis[0], "y") && !strcmp(type->axis[1], "x");
     for (int d = 0; d < type->ndim; d++) plain = plain && type->spacing[d] == 1 && type->origin[d] == 0 && !type->unit[d][0];
     *unit = RESUNIT_NONE;
     resolution[0] = resolution[1] = 1;
     if (plain) return;
-    if (!fits_imagej(type, leading)) {
+    if (!hyperstack && !fits_imagej(type, leading)) {
         write_json(type, description);
         return;
     }

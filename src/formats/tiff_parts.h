@@ -86,8 +86,23 @@ void fv__tiff_axes_read(const char *description, const double resolution[2], int
 bool fv__tiff_ome_stage(const char *description, const fv_image_type *type, double stage[2]);
 /* ImageJ keeps stacks beyond 4 GB under a single directory: how many images it says there are, 1 if it says nothing. */
 int64_t fv__tiff_imagej_images(const char *description);
-/* Description (empty if there is nothing to tell) and resolution of an image to be written. */
-void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, fv_bytes *description, double resolution[2], int *unit);
+/* Description (empty if there is nothing to tell) and resolution of an image to be written. hyperstack: in ImageJ's words,
+ * whatever the order of the axes. */
+void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, bool hyperstack, fv_bytes *description,
+                         double resolution[2], int *unit);
+/* Whether the leading axes are among t z c, before y and x. */
+bool fv__tiff_hyperstack_axes(const fv_image_type *type, int leading);
+
+/* ---------------------------------------------------------------- channels */
+
+enum { FV_TIFF_IMAGEJ_SIZES = 50838, FV_TIFF_IMAGEJ_METADATA = 50839 }; /* tags */
+
+/* What OME's or ImageJ's metadata of the current page say of the channels of a type whose axes are known. */
+void fv__tiff_channels_read(TIFF *tif, const char *description, fv_image_type *type);
+void fv__tiff_ome_channels(const fv_image_type *type, int64_t channels, int64_t samples, fv_bytes *out);
+/* The values of ImageJ's tags 50838 (32-bit sizes) and 50839 (bytes), for pages whose channels run fastest; false: there is
+ * nothing to say. */
+bool fv__tiff_imagej_metadata(const fv_image_type *type, int64_t pages, fv_bytes *sizes, fv_bytes *data);
 
 /* ---------------------------------------------------------------- writing */
 

@@ -22,7 +22,7 @@ int64_t fv__tiff_classic_limit = UINT32_MAX; /* of the format; tests make it sma
 
 typedef struct { /* what follows from type and options */
     int     compression, level;
-    bool    tiled, predict;
+    bool    tiled, predict, hyperstack;
     int     leading; /* axes that are pages */
     int64_t width, height, samples;
     int64_t piece_width, piece_height, pieces_a_page, pages;
@@ -103,6 +103,17 @@ static fv_status check_type(const char *path, const fv_image_type *type, bool ch
     return FV_OK;
 }
 
+static fv_status check_hyperstack(const fv_image_file *file, int leading, fv_error *error) {
+    fv_dtype dtype = file->type->dtype;
+    if (!fv__tiff_hyperstack_axes(file->type, leading))
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%s: a hyperstack has axes among t, z and c before y x; name_axes() gives them other names", file->path);
+    if (dtype != FV_UINT8 && dtype != FV_BOOL && dtype != FV_UINT16 && dtype != FV_FLOAT32)
+        return fv_fail(error, FV_ERROR_USAGE, "%s: hyperstacks are uint8, uint16 or float32, and this image is %s; convert() it",
+                       file->path, fv_dtype_name(dtype));
+    return FV_OK;
+}
+
 /* pyramid: it may have coarser levels. */
 static fv_status make_design(const fv_image_file *file, bool pyramid, design *chosen, fv_error *error) {
     const fv_image_type *type = file->type;
@@ -110,6 +121,8 @@ static fv_status make_design(const fv_image_file *file, bool pyramid, design *ch
     FV_TRY(fv__compression_choose(&fv_format_tiff, file->options, &chosen->compression, error));
     FV_TRY(check_type(file->path, type, channels, error));
     chosen->leading = type->ndim - (channels ? 3 : 2);
+    chosen->hyperstack = file->options->hyperstack;
+    if (chosen->hyperstack) FV_TRY(check_hyperstack(file, chosen->leading, error));
     chosen->height = type->shape[chosen->leading];
     chosen->width = type->shape[chosen->leading + 1];
     chosen->samples = channels ? type->shape[chosen->leading + 2] : 1;
@@ -125,6 +138,28 @@ static fv_status make_design(const fv_image_file *file, bool pyramid, design *ch
     return FV_OK;
 }
 
+/* Pages of a hyperstack run t z c, c fastest, whatever the order of the axes: which page of the image is number `page` of the
+ * file. */
+static int64_t page_in_file(const fv_image_type *type, const design *chosen, int64_t page) {
+    int64_t index[FV_MAX_DIMS] = { 0 }, number = 0;
+    if (!chosen->hyperstack) return page;
+    for (const char *axis = "czt"; *axis; axis++)
+        for (int d = 0; d < chosen->leading; d++)
+            if (type->axis[d][0] == *axis) {
+                index[d] = page % type->shape[d];
+                page /= type->shape[d];
+            }
+    for (int d = 0; d < chosen->leading; d++) number = number * type->shape[d] + index[d];
+    return number;
+}
+
+/* Whether pages lie in the file in another order than in the image. */
+static bool reorders(const fv_image_type *type, const design *chosen) {
+    for (int d = 0; chosen->hyperstack && d + 1 < chosen->leading; d++)
+        if (strchr("tzc", type->axis[d][0]) > strchr("tzc", type->axis[d + 1][0])) return true;
+    return false;
+}
+
 static fv_status lay_out(const fv_image_file *file, bool pyramid, fv_file_layout *layout, fv_error *error) {
     const fv_image_type *type = file->type;
     design               chosen = { 0 };
@@ -135,7 +170,8 @@ static fv_status lay_out(const fv_image_file *file, bool pyramid, fv_file_layout
     int64_t bytes = chosen.piece_height * chosen.piece_width * chosen.samples * (int64_t)fv_dtype_size(type->dtype);
     layout->piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
     if (chosen.levels > 1) layout->piece_memory += bytes;
-    layout->parallel = layout->any_region = chosen.compression == NONE && !chosen.tiled && type->dtype != FV_BOOL;
+    layout->parallel = layout->any_region =
+        chosen.compression == NONE && !chosen.tiled && type->dtype != FV_BOOL && !reorders(type, &chosen);
     return FV_OK;
 }
 
@@ -432,17 +468,19 @@ static void fill_directory(const writer *w, int64_t page, int level, const place
     const fv_image_type *type = &w->base.type;
     bool                 colour = w->design.samples == 3 || w->design.samples == 4;
     int64_t              extra = w->design.samples - (colour ? 3 : 1);
-    fv_bytes             description = { 0 };
+    fv_bytes             description = { 0 }, sizes = { 0 }, metadata = { 0 };
     double               resolution[2];
     int                  unit;
-    fv__tiff_axes_write(type, type->ndim > w->design.leading + 2, &description, resolution, &unit);
+    fv__tiff_axes_write(type, type->ndim > w->design.leading + 2, w->design.hyperstack, &description, resolution, &unit);
     if (w->base.format == &fv_format_ome_tiff) {
         fv__bytes_clear(&description);
         fv__tiff_ome_write(type, w->design.leading, w->design.samples, &description);
     }
-    bool    told = page == 0 && level == 0 && description.size > 0, pyramid = level == 0 && w->design.levels > 1;
+    bool told = page == 0 && level == 0 && description.size > 0, pyramid = level == 0 && w->design.levels > 1;
+    bool imagej = told && description.size > 7 && !memcmp(description.data, "ImageJ=", 7) &&
+                  fv__tiff_imagej_metadata(type, w->design.pages, &sizes, &metadata);
     int64_t count = level_pieces(&w->design, level);
-    d->expected = 16 + told + w->design.tiled + (extra > 0) + w->design.predict + pyramid;
+    d->expected = 16 + 2 * imagej + told + w->design.tiled + (extra > 0) + w->design.predict + pyramid;
     put_long(d, TIFFTAG_SUBFILETYPE, level ? FILETYPE_REDUCEDIMAGE : w->design.pages > 1 ? FILETYPE_PAGE : 0);
     put_long(d, TIFFTAG_IMAGEWIDTH, level_width(&w->design, level));
     put_long(d, TIFFTAG_IMAGELENGTH, level_height(&w->design, level));
@@ -469,22 +507,28 @@ static void fill_directory(const writer *w, int64_t page, int level, const place
         put_shorts(d, TIFFTAG_EXTRASAMPLES,
                    w->design.samples == 4 || w->design.samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED, extra);
     put_shorts(d, TIFFTAG_SAMPLEFORMAT, sample_format(type->dtype), w->design.samples);
+    if (imagej) put_entry(d, FV_TIFF_IMAGEJ_SIZES, TIFF_LONG, sizes.size / 4, sizes.data, sizes.size);
+    if (imagej) put_entry(d, FV_TIFF_IMAGEJ_METADATA, TIFF_BYTE, metadata.size, metadata.data, metadata.size);
     assert(d->count == d->expected);
     fv__bytes_release(&description);
+    fv__bytes_release(&sizes);
+    fv__bytes_release(&metadata);
 }
 
 /* ---------------------------------------------------------------- the file */
 
 static int64_t aligned(int64_t position) { return (position + 15) / 16 * 16; }
 
-/* All pieces of the image itself, one after another; places of coarser levels are left out. */
+/* All pieces of the image itself, one after another as its pages are in the file (ImageJ looks for uncompressed ones behind each
+ * other); places of coarser levels are left out. */
 static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, place *places, int64_t *end, fv_error *error) {
-    int64_t all = pieces_in_file(&w->design);
+    int64_t all = pieces_in_file(&w->design), a_page = w->design.pieces_a_page;
     *end = DATA_START;
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      size;
-        FV_TRY(pieces->get(pieces, i, &data, &size, error));
+        int64_t     page = page_in_file(&w->base.type, &w->design, i / a_page);
+        FV_TRY(pieces->get(pieces, page * a_page + i % a_page, &data, &size, error));
         if (w->design.levels > 1) {
             uint64_t own;
             memcpy(&own, data, sizeof own);
@@ -492,7 +536,7 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, place *p
             size = own;
         }
         FV_TRY(fv__file_write_at(fd, data, size, *end, w->base.path, error));
-        places[i / w->design.pieces_a_page * all + i % w->design.pieces_a_page] = (place){ *end, (uint32_t)size };
+        places[page * all + i % a_page] = (place){ *end, (uint32_t)size };
         *end += (int64_t)size;
     }
     return FV_OK;
@@ -628,7 +672,8 @@ static fv_status put_directories(const writer *w, int fd, const place *places, i
     fv_bytes  waiting = { 0 };
     fv_status status = FV_OK;
     for (int64_t page = 0; page < w->design.pages && status == FV_OK; page++) {
-        put_page(w, page, places + page * pieces_in_file(&w->design), position + (int64_t)waiting.size, big, &waiting);
+        put_page(w, page, places + page_in_file(&w->base.type, &w->design, page) * pieces_in_file(&w->design),
+                 position + (int64_t)waiting.size, big, &waiting);
         if (waiting.size < FLUSH && page + 1 < w->design.pages) continue;
         status = fv__file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);
         position += (int64_t)waiting.size;

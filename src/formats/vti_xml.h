@@ -2,8 +2,8 @@
 #ifndef FV_VTI_XML_H
 #define FV_VTI_XML_H
 
+#include "base/xml_tags.h"
 #include "formats/vti_blocks.h"
-#include "formats/xml_tags.h"
 
 typedef enum fv_vti_coding { FV_VTI_RAW, FV_VTI_BASE64, FV_VTI_ASCII } fv_vti_coding;
 

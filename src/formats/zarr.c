@@ -2,6 +2,7 @@
  * region. Written as OME-Zarr 0.5 (version 3) or 0.4 (version 2) with a pyramid where the axes allow it (t c z y x), otherwise as
  * a plain array with the axes in the private attribute "fovea". */
 #include "formats/zarr_axes.h"
+#include "formats/zarr_channels.h"
 #include "formats/zarr_contents.h"
 #include "formats/zarr_node.h"
 #include "formats/zarr_read.h"
@@ -23,7 +24,9 @@ static fv_status take_array(reader *r, const fv_zarr_node *array, const fv_zarr_
     const fv_zarr_node *about = group ? group : array;
     const cJSON        *multiscale = group ? fv__zarr_multiscale(group->attributes) : NULL;
     r->levels = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(multiscale, "datasets"));
-    return fv__zarr_axes_parse(fv__zarr_node_names(array), about->attributes, multiscale, about->path, &r->base.type, error);
+    FV_TRY(fv__zarr_axes_parse(fv__zarr_node_names(array), about->attributes, multiscale, about->path, &r->base.type, error));
+    if (multiscale) fv__zarr_channels_parse(about->attributes, &r->base.type);
+    return FV_OK;
 }
 
 static fv_status open_group(reader *r, const fv_zarr_node *group, fv_hasher *hasher, fv_error *error) {
@@ -105,7 +108,7 @@ const fv_format fv_format_zarr = {
     .brief = "Zarr 3 and 2, OME-Zarr 0.5 and 0.4",
     .reads = "by region; chunks or shards, any level",
     .writes = "in parallel, with a pyramid; best for large results",
-    .keeps = "axes, units, scale, translation, orientation",
+    .keeps = "axes, units, scale, translation, orientation, channels",
     .compressions = "zstd|blosc|blosc-zstd|gzip|none",
     .folder = true,
     .marks = "zarr.json .zgroup .zarray",

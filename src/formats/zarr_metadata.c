@@ -1,5 +1,6 @@
 /* The metadata files of a Zarr image that has been written: of version 3 zarr.json, of version 2 .zgroup, .zarray and .zattrs. */
 #include "formats/zarr_axes.h"
+#include "formats/zarr_channels.h"
 #include "formats/zarr_writer.h"
 #include <stdlib.h>
 
@@ -69,8 +70,10 @@ fv_status fv__zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files,
     cJSON *attributes = fv__zarr_attributes_compose(&w->base.type, version, scales, w->design.nlevels, w->design.mean);
     if (w->design.label) fv__zarr_describe_label(w, attributes);
     if (!w->design.ome) return write_array(w, 0, attributes, files, error);
+    cJSON    *ome = version == 2 ? attributes : cJSON_GetObjectItemCaseSensitive(attributes, "ome");
     fv_status status = FV_OK;
     for (int i = 0; i < w->design.nlevels && status == FV_OK; i++) status = write_array(w, i, NULL, files, error);
+    if (status == FV_OK) status = fv__zarr_channels_compose(w, ome, error);
     if (status == FV_OK)
         status = write_node(w, w->base.path, ".zgroup", fv__zarr_compose_group(version), attributes, files, error);
     else

@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 #include "base/take.h"
 #include "op/array.h"
+#include "op/channels.h"
 #include "op/column_units.h"
 #include "op/device_kernel.h"
 #include "op/kernels.h"
@@ -112,6 +113,7 @@ static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
     node->compute = i.compute;
     fv__column_units(node->op, i.in, i.ninputs, &node->type, &graph->arena);
     if (node->type.kind != FV_KIND_IMAGE) return FV_OK;
+    fv__channels_settle(node->op, i.in, i.ninputs, &node->type.image);
     if (node->type.image.ndim < 1 || node->type.image.ndim > FV_MAX_DIMS)
         return fv_fail(error, FV_ERROR_USAGE, "the result would have %d axes; 1 to %d are possible", node->type.image.ndim,
                        FV_MAX_DIMS);

@@ -33,6 +33,7 @@ static void identify_sink(fv_sink *sink) {
     fv__hasher_int(&hasher, sink->write.levels);
     fv__hasher_text(&hasher, sink->write.version ? sink->write.version : "");
     if (sink->write.quality) fv__hasher_int(&hasher, sink->write.quality);
+    if (sink->write.hyperstack) fv__hasher_text(&hasher, "hyperstack");
     fv__hasher_add(&hasher, &sink->value->key, sizeof sink->value->key);
     sink->key = fv__hasher_finish(&hasher);
 }
@@ -134,6 +135,7 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     sink->write.levels = *(const int64_t *)write_field(write, "levels");
     sink->write.version = version && *version ? version : NULL;
     sink->write.quality = *(const int64_t *)write_field(write, "quality");
+    sink->write.hyperstack = *(const bool *)write_field(write, "hyperstack");
     char                *path;
     fv_error             error = { 0 };
     const fv_image_type *axes = sink->value->type.kind == FV_KIND_IMAGE ? &sink->value->type.image : NULL;

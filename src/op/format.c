@@ -448,10 +448,8 @@ fv_status fv__write_options_check(const fv_format *format, const fv_write_option
         const char *name;
         bool        given;
     } words[] = {
-        { "shard", options->shard_ndim > 0 },
-        { "levels", options->levels > 0 },
-        { "version", options->version != NULL },
-        { "quality", options->quality > 0 },
+        { "shard", options->shard_ndim > 0 }, { "levels", options->levels > 0 },     { "version", options->version != NULL },
+        { "quality", options->quality > 0 },  { "hyperstack", options->hyperstack },
     };
     for (int i = 0; i < FV_COUNT(words); i++)
         if (words[i].given && !(format->takes && strstr(format->takes, words[i].name)))

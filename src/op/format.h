@@ -50,10 +50,11 @@ typedef struct fv_write_options {
     int           chunk_ndim;
     int64_t       shard[FV_MAX_DIMS]; /* files of several chunks; shard_ndim 0: the format's default */
     int           shard_ndim;
-    int64_t       levels;  /* of a pyramid, the image itself counted; 0: the format's default */
-    const char   *version; /* of the format; NULL: its default */
-    int64_t       quality; /* of pictures that lose some, 1 to 100; 0: the format's default */
-    const double *angles;  /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
+    int64_t       levels;     /* of a pyramid, the image itself counted; 0: the format's default */
+    const char   *version;    /* of the format; NULL: its default */
+    int64_t       quality;    /* of pictures that lose some, 1 to 100; 0: the format's default */
+    bool          hyperstack; /* laid out as ImageJ does */
+    const double *angles; /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
 } fv_write_options;
 
 /* An image that is to become a file. */
@@ -98,7 +99,8 @@ struct fv_format {
     const char *marks;  /* names of files, one of which lies in every folder that is such a file, whatever that is called */
     const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
     bool        per_slice; /* it writes names with an axis in braces: op/output_slices.h */
-    const char *takes;     /* which of write's "shard levels version quality angles" it follows; others are refused. NULL: none */
+    const char
+        *takes; /* which of write's "shard levels version quality hyperstack angles" it follows; others are refused. NULL: none */
     struct {
         int         offset, size;
         const char *bytes;

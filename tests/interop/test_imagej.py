@@ -81,4 +81,30 @@ def channels_slices_and_frames_are_a_hyperstack(folder):
         agrees(opened(names[-1][1], folder, "a.tif", screen), image, [2, 5, 3], [1, 1, 1], "pixels")
 
 
+@test
+def channels_have_their_colours_names_and_ranges(folder):
+    names = jars()
+    text = """a = phantom("cells", [6, 40, 50], seed = 1)
+b = phantom("cells", [6, 40, 50], seed = 2)
+merge_channels(a, b, colors = "cyan #ff8000", names = "DAPI, Alexa 488", ranges = [10, 200, 20, 220])
+|> write("a.tif", hyperstack = true, compression = "none")"""
+    run("run", "-q", "-e", text, folder=folder)
+    macro = pathlib.Path(folder, "open.ijm")
+    macro.write_text(f"""open("{folder}/a.tif");
+Stack.getDimensions(width, height, channels, slices, frames);
+Stack.getDisplayMode(mode);
+print(channels, slices, frames, mode);
+for (c = 1; c <= 2; c++) {{
+    Stack.setPosition(c, 3, 1);
+    getLut(reds, greens, blues);
+    getMinAndMax(low, high);
+    print(reds[255], greens[255], blues[255], low, high, getMetadata("Label"));
+}}
+""")
+    with Screen() as screen:
+        for _, jar, _ in names:
+            out = call([program("java"), f"-Duser.home={folder}", "-jar", jar, "-batch", macro], folder, **screen.variables)
+            assert out.split("\n")[:3] == ["2 6 1 composite", "0 255 255 10 200 DAPI", "255 128 0 20 220 Alexa 488"], out
+
+
 main()

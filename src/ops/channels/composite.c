@@ -1,6 +1,7 @@
 /* composite: channels, each in its colour, as one RGB picture. */
 #include "op/axes.h"
-#include "ops/channels/colors.h"
+#include "op/channels.h"
+#include "op/colors.h"
 
 typedef struct {
     const char *colors;
@@ -9,37 +10,30 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(composite, colors, .def = "",
-             .doc = "a colour for each channel, such as \"green magenta\": " FV__COLORS_DOC
-                    "; left out: green and magenta, or red, green, blue, white, cyan, magenta, yellow, orange"),
+             .doc =
+                 "a colour for each channel, such as \"green magenta\": " FV__COLORS_DOC
+                 "; left out: those of the channels, or if they have none green and magenta, or red, green, blue, white, cyan, "
+                 "magenta, yellow, orange"),
     FV_PARAM(composite, ranges, .def = "", .blank = true,
              .doc = "[low, high, low, high, ...] of each channel: low and below is black, high and above the full colour; left "
-                    "out: the smallest and largest value of each channel"),
+                    "out: what the channel says, or its smallest and largest value"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image with an axis c" }, FV_INPUT_END };
 
-static fv_status choose_colors(const composite *p, int count, uint32_t *color, fv_error *error) {
+static fv_status choose_colors(const composite *p, const fv_image_type *in, int count, uint32_t *color, fv_error *error) {
     int given = 0;
     FV_TRY(fv__colors_parse(p->colors ? p->colors : "", "colors", color, &given, error));
     if (given && given != count)
         return fv_fail(error, FV_ERROR_USAGE, "colors = \"%.60s\": %d for %d channels", p->colors, given, count);
-    for (int k = 0; k < count && !given; k++) color[k] = fv__color_default(k, count);
+    for (int k = 0; k < count && !given; k++) color[k] = fv__channel_color(in, k);
     return FV_OK;
 }
 
-static fv_status check_ranges(const fv_numbers *ranges, int count, fv_error *error) {
-    if (ranges->count && ranges->count != 2 * count)
-        return fv_fail(error, FV_ERROR_USAGE, "ranges has %d numbers: %d channels need %d, low and high of each", ranges->count,
-                       count, 2 * count);
-    for (int k = 0; k < ranges->count; k += 2)
-        if (ranges->value[k] >= ranges->value[k + 1])
-            return fv_fail(error, FV_ERROR_USAGE, "ranges: channel %d goes from %g to %g; low must be below high", k / 2,
-                           ranges->value[k], ranges->value[k + 1]);
-    return FV_OK;
-}
-
-static void write_end(fv_bytes *text, const fv_numbers *ranges, int channel, int end) {
+static void write_end(fv_bytes *text, const fv_image_type *in, const fv_numbers *ranges, int channel, int end) {
     double value = ranges->count ? ranges->value[2 * channel + end] : NAN;
+    if (!ranges->count && channel < in->nchannels && in->channel[channel].low < in->channel[channel].high)
+        value = end ? in->channel[channel].high : in->channel[channel].low;
     if (value == value)
         fv__bytes_printf(text, "%s%d = %.17g\n", end ? "high" : "low", channel, value);
     else
@@ -59,12 +53,12 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     if (count > FV__COLORS_MOST)
         return fv_fail(error, FV_ERROR_USAGE, "image has %lld channels, and a picture can show %d: split takes some of them",
                        (long long)in->shape[axis], FV__COLORS_MOST);
-    FV_TRY(choose_colors(p, count, color, error));
-    FV_TRY(check_ranges(&p->ranges, count, error));
+    FV_TRY(choose_colors(p, in, count, color, error));
+    FV_TRY(fv__channels_check_ranges(&p->ranges, count, error));
     for (int k = 0; k < count; k++) {
         fv__bytes_printf(text, "ch%d = split(image, %d)\n", k, k);
-        write_end(text, &p->ranges, k, 0);
-        write_end(text, &p->ranges, k, 1);
+        write_end(text, in, &p->ranges, k, 0);
+        write_end(text, in, &p->ranges, k, 1);
         fv__bytes_printf(text, "n%d = clip((ch%d - low%d) / where(high%d > low%d, high%d - low%d, 1), 0, 1)\n", k, k, k, k, k, k,
                          k);
     }
@@ -81,7 +75,7 @@ const fv_op FV_OP(composite) = {
     .name = "composite",
     .family = "channels",
     .brief = "show channels, each in its colour, as one picture",
-    .version = 1,
+    .version = 2,
     .also = "make_composite, merge_to_rgb, rgb_composite",
     .doc = "Each channel is stretched from its low to its high value, painted in its colour, and the colours are added as "
            "light is: green and magenta give white. Gives red, green and blue (uint8) along a last axis c, as PNG and TIFF "
@@ -94,5 +88,5 @@ const fv_op FV_OP(composite) = {
     .example = "nuclei = phantom(\"cells\", [200, 200], seed = 1)\n"
                "actin  = phantom(\"cells\", [200, 200], seed = 5)\n"
                "merge_channels(nuclei, actin) |> composite(ranges = [30, 200, 30, 200]) |> write(\"both.png\")",
-    .see = "merge_channels overlay colorize split",
+    .see = "merge_channels name_channels overlay colorize split",
 };

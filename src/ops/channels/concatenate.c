@@ -23,6 +23,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv__joined_count(i, &count, error));
     FV_TRY(fv__joined_alike(i, count, axis, error));
     for (int k = 1; k < count; k++) out->shape[axis] += i->in[k]->image.shape[axis];
+    if (!strcmp(p->axis, "c")) fv__joined_channels(i, count);
     if (fv_image_type_bytes(out) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "the images together would be larger than can be counted");
     return FV_OK;

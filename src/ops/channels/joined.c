@@ -1,6 +1,7 @@
 /* Images put together along an axis. */
 #include "ops/channels/joined.h"
 #include "op/broadcast.h"
+#include "op/channels.h"
 #include "op/place.h"
 
 fv_status fv__joined_count(const fv_infer *i, int *count, fv_error *error) {
@@ -29,7 +30,22 @@ fv_status fv__joined_alike(const fv_infer *i, int count, int free, fv_error *err
                            free < 0 ? "" : first->axis[free]);
     }
     for (int k = 1; k < count && !fv__place_known(&i->out->image); k++) fv__place_take(&i->out->image, &i->in[k]->image);
+    fv__channels_agree(i->in, count, &i->out->image);
     return FV_OK;
+}
+
+void fv__joined_channels(const fv_infer *i, int count) {
+    fv_image_type *out = &i->out->image;
+    int64_t        at = 0;
+    bool           known = false;
+    memset(out->channel, 0, sizeof out->channel);
+    for (int k = 0; k < count; k++) {
+        const fv_image_type *image = &i->in[k]->image;
+        for (int j = 0; j < image->nchannels && at + j < FV_MAX_CHANNELS; j++) out->channel[at + j] = image->channel[j];
+        known = known || image->nchannels;
+        at += fv__channels_count(image);
+    }
+    out->nchannels = known && at <= FV_MAX_CHANNELS ? (int)at : 0;
 }
 
 /* The part of a region of the result that comes from input k, in places of the result; false: none. */

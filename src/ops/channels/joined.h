@@ -15,14 +15,17 @@ typedef struct fv__joining {
 
 #define fv__joined_count FV_ISA_NAME(fv__joined_count)
 #define fv__joined_alike FV_ISA_NAME(fv__joined_alike)
+#define fv__joined_channels FV_ISA_NAME(fv__joined_channels)
 #define fv__joined_need FV_ISA_NAME(fv__joined_need)
 #define fv__joined_run FV_ISA_NAME(fv__joined_run)
 
 /* Counts the images; a gap between them is a mistake. */
 fv_status fv__joined_count(const fv_infer *i, int *count, fv_error *error);
 /* All have the type, the axes and the lengths of the first; only along `free` (-1: none) lengths may differ. The first that knows
- * its place gives it to the output. */
+ * its place gives it to the output, which says of its channels what all say. */
 fv_status fv__joined_alike(const fv_infer *i, int count, int free, fv_error *error);
+/* Tells of the output's channels what the images say of theirs, one after another. */
+void      fv__joined_channels(const fv_infer *i, int count);
 void      fv__joined_need(const fv__joining *joining, const fv_need *n, fv_region *in);
 fv_status fv__joined_run(const fv__joining *joining, fv_run *r);
 

@@ -1,8 +1,8 @@
 /* overlay: labels or their outlines in colour over an image. */
 #include "op/axes.h"
+#include "op/colors.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
-#include "ops/channels/colors.h"
 
 typedef struct {
     fv_choice   mode;

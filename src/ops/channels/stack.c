@@ -32,6 +32,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
                        (long long)p->position, out->ndim, out->ndim);
     if (p->position < 0) p->position += out->ndim + 1;
     fv__axis_insert(out, (int)p->position, p->axis, count);
+    if (!strcmp(p->axis, "c")) fv__joined_channels(i, count);
     return FV_OK;
 }
 

@@ -12,6 +12,7 @@ typedef struct {
     int64_t     levels;
     const char *version;
     int64_t     quality;
+    bool        hyperstack;
 } write_params;
 
 static const fv_param params[] = {
@@ -38,6 +39,10 @@ static const fv_param params[] = {
              .doc = "version of the format, if it is written in several, such as \"0.4\" or \"0.5\" of OME-Zarr"),
     FV_PARAM(write_params, quality, .def = "0", .min = 0, .max = 100,
              .doc = "of JPEG: 1 to 100, where 100 changes pixels least; 0: 90"),
+    FV_PARAM(write_params, hyperstack, .def = "false",
+             .doc =
+                 "of TIFF: a hyperstack as ImageJ writes it, whatever the order of the axes t, z and c; read again, it has the "
+                 "axes t z c y x"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "value", FV_KIND_NONE, .doc = "image, table or scalar to write" }, FV_INPUT_END };

@@ -1,5 +1,6 @@
 /* slice: part of an image, as the language writes x[50] and x[0:100, :, ::2]. */
 #include "op/axes.h"
+#include "op/channels.h"
 #include "op/op.h"
 #include "op/place.h"
 
@@ -82,6 +83,9 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         FV_TRY(resolve_range(in, d, p, &out->shape[d], error));
         fv__place_step(out, d, p->start.value[d], p->step.value[d]);
     }
+    int c = fv__axis_find(in, "c");
+    if (c >= 0)
+        fv__channels_step(out, (int64_t)p->start.value[c], (int64_t)p->step.value[c], p->single.value[c] ? 1 : out->shape[c]);
     for (int d = 0; d < in->ndim; d++)
         if (p->single.value[d]) fv__place_move(out, d, p->start.value[d], 1);
     for (int d = in->ndim - 1; d >= 0; d--)
@@ -176,7 +180,8 @@ const fv_op FV_OP(slice) = {
     .doc = "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] is a range, x[::2] "
            "every second voxel, x[-1] the last slice, and x[::-1] mirrors. The spacing grows with the step, and the origin "
            "moves to the first voxel. On a mirrored axis the spacing stays positive and the origin is the lowest coordinate "
-           "(an affine matrix keeps the mirror). A single slice keeps its place in the world of an affine matrix. A slice "
+           "(an affine matrix keeps the mirror). Channels keep their names and colours. A single slice keeps its place in the "
+           "world of an affine matrix. A slice "
            "that contains nothing is an error.",
     .citation = "numpy, basic indexing: https://numpy.org/doc/stable/user/basics.indexing.html",
     .inputs = inputs,

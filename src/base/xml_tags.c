@@ -1,5 +1,5 @@
 /* Tags of XML; see xml_tags.h. */
-#include "formats/xml_tags.h"
+#include "base/xml_tags.h"
 #include "base/file.h"
 #include <ctype.h>
 #include <stdlib.h>
