@@ -2,6 +2,7 @@
  * out here, because glob() knows neither ** nor which text a wildcard stands for. */
 #include "base/file_pattern.h"
 #include "base/file.h"
+#include "base/pattern_names.h"
 #include "base/remote.h"
 #include "base/take.h"
 #include <ctype.h>
@@ -54,6 +55,8 @@ typedef struct text {
 typedef struct captures { /* what the wildcards of one name stand for */
     text found[MOST_TEXTS];
     int  count;
+    text value[MOST_TEXTS]; /* of names */
+    int  nvalues;
     bool open;   /* the last one may go on */
     int  inside; /* braces: everything is one text */
 } captures;
@@ -131,11 +134,15 @@ static bool matches(const char *p, const char *end, const char *s, const char *s
             c->inside += *p++ == OPEN ? 1 : -1;
             continue;
         }
-        if (*p == '*') {
+        fv_pattern_name name;
+        bool            named = fv__pattern_name(p, end, &name);
+        if (*p == '*' || named) {
             while (p < end && *p == '*') p++;
+            if (named) p = name.end;
             for (const char *t = s;; character(t, &t)) {
                 *c = saved;
                 note(c, s, t);
+                if (named && c->nvalues < MOST_TEXTS) c->value[c->nvalues++] = (text){ s, t };
                 if (matches(p, end, t, stop, fold, c)) return true;
                 if (t >= stop) return false;
             }
@@ -226,18 +233,21 @@ typedef struct walk {
     fv_matches *out;
     int64_t     capacity;
     bool (*whole)(const char *folder);
-    bool      fold;
-    char     *texts[MOST_TEXTS];
-    int       ntexts;
-    fv_status status; /* other than FV_OK: no more is looked for */
-    fv_error *error;
+    bool        fold;
+    const char *pattern;
+    char       *texts[MOST_TEXTS], *values[MOST_TEXTS];
+    int         ntexts, nvalues;
+    fv_status   status; /* other than FV_OK: no more is looked for */
+    fv_error   *error;
 } walk;
 
 static bool has_wildcard(const char *p, const char *end) {
+    fv_pattern_name name;
     for (; p < end; p++) {
         if (*p == '\\' && p + 1 < end)
             p++;
-        else if (*p == '*' || *p == '?' || *p == OPEN || (*p == '[' && class_end(p) && class_end(p) <= end))
+        else if (*p == '*' || *p == '?' || *p == OPEN || fv__pattern_name(p, end, &name) ||
+                 (*p == '[' && class_end(p) && class_end(p) <= end))
             return true;
     }
     return false;
@@ -254,8 +264,15 @@ static char *plain_name(const char *p, const char *end) {
     return name;
 }
 
+static char **copied(fv_arena *arena, char *const *texts, int count) {
+    char **copy = fv__arena_alloc(arena, (size_t)(count + 1) * sizeof *copy);
+    for (int i = 0; i < count; i++) copy[i] = fv__arena_strdup(arena, texts[i]);
+    return copy;
+}
+
 static void add_match(walk *w, const char *path) {
     fv_matches *out = w->out;
+    if (!fv__pattern_values_fit(w->pattern, w->values, w->nvalues)) return;
     if (w->status == FV_OK) w->status = fv__memory_check(w->error);
     if (w->status == FV_OK && out->count == w->capacity) {
         int64_t capacity = FV_MAX(64, 2 * w->capacity);
@@ -266,8 +283,9 @@ static void add_match(walk *w, const char *path) {
     fv_matched *match = &out->match[out->count++];
     match->path = fv__arena_strdup(&out->arena, path);
     match->ntexts = w->ntexts;
-    match->texts = fv__arena_alloc(&out->arena, (size_t)(w->ntexts + 1) * sizeof *match->texts);
-    for (int i = 0; i < w->ntexts; i++) match->texts[i] = fv__arena_strdup(&out->arena, w->texts[i]);
+    match->texts = copied(&out->arena, w->texts, w->ntexts);
+    match->nvalues = w->nvalues;
+    match->values = copied(&out->arena, w->values, w->nvalues);
     out->wildcards = FV_MAX(out->wildcards, w->ntexts);
 }
 
@@ -326,20 +344,23 @@ static void release_names(names *n) {
     free(n->remote);
 }
 
+static char *written(const text *t) { return fv__sprintf("%.*s", (int)(t->end - t->start), t->start); }
+
 static void walk_names(walk *w, const char *folder, const char *part, const char *end) {
     names inside = look_into(w, folder);
-    int   before = w->ntexts;
+    int   before = w->ntexts, values = w->nvalues;
     bool  deeper;
     for (char *name; (name = next_name(w, &inside, &deeper)); free(name)) {
         captures c = { 0 };
         if ((*name == '.' && *part != '.') || !strcmp(name, ".") || !strcmp(name, "..") || (*end && !deeper)) continue;
         if (!matches(part, end, name, name + strlen(name), w->fold, &c)) continue;
-        for (int i = 0; i < c.count && w->ntexts < MOST_TEXTS; i++)
-            w->texts[w->ntexts++] = fv__sprintf("%.*s", (int)(c.found[i].end - c.found[i].start), c.found[i].start);
+        for (int i = 0; i < c.count && w->ntexts < MOST_TEXTS; i++) w->texts[w->ntexts++] = written(&c.found[i]);
+        for (int i = 0; i < c.nvalues && w->nvalues < MOST_TEXTS; i++) w->values[w->nvalues++] = written(&c.value[i]);
         char *path = fv__sprintf("%s%s", folder, name);
         step(w, path, end);
         free(path);
         while (w->ntexts > before) free(w->texts[--w->ntexts]);
+        while (w->nvalues > values) free(w->values[--w->nvalues]);
     }
     release_names(&inside);
 }
@@ -401,6 +422,7 @@ static size_t bucket_part(const char *pattern) {
 static void walk_pattern(void *context, const char *pattern) {
     size_t slashes = strspn(pattern, "/"), root = bucket_part(pattern);
     char  *folder = root ? fv__sprintf("%.*s", (int)root, pattern) : fv__strdup(slashes ? "/" : "");
+    ((walk *)context)->pattern = pattern;
     walk_on(context, folder, pattern + FV_MAX(slashes, root));
     free(folder);
 }
@@ -467,36 +489,71 @@ static const char *skip_here(const char *path) {
     return path;
 }
 
-static bool fits(const char *pattern, const char *path) {
-    const char *end = pattern + strcspn(pattern, "/"), *stop = path + strcspn(path, "/");
-    if (end - pattern == 2 && !strncmp(pattern, "**", 2) && *end) {
-        pattern = end + strspn(end, "/");
-        if (fits(pattern, path)) return true;
-        for (; *stop; stop = path + strcspn(path, "/")) {
-            if (*path == '.') return false;
-            path = stop + strspn(stop, "/");
-            if (fits(pattern, path)) return true;
-        }
-        return false;
-    }
-    captures c = { 0 };
-    if (*path == '.' && *pattern != '.') return false;
-    if (!matches(pattern, end, path, stop, false, &c) || !*end != !*stop) return false;
-    return !*end || fits(end + strspn(end, "/"), stop + strspn(stop, "/"));
+typedef struct fitting {
+    const char *pattern, *path;
+    char       *values[MOST_TEXTS];
+    int         nvalues;
+    bool        fits;
+    const char *word; /* whose value is wanted; NULL: none */
+    char       *value;
+} fitting;
+
+static void keep_value(fitting *f) {
+    fv_pattern_name name;
+    size_t          length = strlen(f->word);
+    const char     *p = f->pattern;
+    for (int i = 0; i < f->nvalues && fv__pattern_name_next(p, &name); p = name.end, i++)
+        if (!f->value && !strncmp(name.word, f->word, length) && strchr("=}", name.word[length]))
+            f->value = fv__strdup(f->values[i]);
 }
 
-typedef struct fitting {
-    const char *path;
-    bool        fits;
-} fitting;
+static bool fits(fitting *f, const char *pattern, const char *path);
+
+/* A part of the path after another; its names count if all that follows fits. */
+static bool part_fits(fitting *f, const char *pattern, const char *path) {
+    const char *end = pattern + strcspn(pattern, "/"), *stop = path + strcspn(path, "/");
+    captures    c = { 0 };
+    int         before = f->nvalues;
+    if (*path == '.' && *pattern != '.') return false;
+    if (!matches(pattern, end, path, stop, false, &c) || !*end != !*stop) return false;
+    for (int i = 0; i < c.nvalues && f->nvalues < MOST_TEXTS; i++) f->values[f->nvalues++] = written(&c.value[i]);
+    bool good = *end ? fits(f, end + strspn(end, "/"), stop + strspn(stop, "/"))
+                     : fv__pattern_values_fit(f->pattern, f->values, f->nvalues);
+    if (good && !*end && f->word) keep_value(f);
+    while (f->nvalues > before) free(f->values[--f->nvalues]);
+    return good;
+}
+
+static bool fits(fitting *f, const char *pattern, const char *path) {
+    const char *end = pattern + strcspn(pattern, "/"), *stop = path + strcspn(path, "/");
+    if (end - pattern != 2 || strncmp(pattern, "**", 2) || !*end) return part_fits(f, pattern, path);
+    pattern = end + strspn(end, "/");
+    if (fits(f, pattern, path)) return true;
+    for (; *stop; stop = path + strcspn(path, "/")) {
+        if (*path == '.') return false;
+        path = stop + strspn(stop, "/");
+        if (fits(f, pattern, path)) return true;
+    }
+    return false;
+}
 
 static void fit_one(void *context, const char *pattern) {
     fitting *f = context;
-    f->fits = f->fits || fits(skip_here(pattern), skip_here(f->path));
+    f->pattern = pattern;
+    f->fits = f->fits || fits(f, skip_here(pattern), skip_here(f->path));
 }
 
 bool fv__pattern_fits(const char *pattern, const char *path) {
     fitting f = { .path = path };
     write_out(pattern, fit_one, &f);
     return f.fits;
+}
+
+bool fv__pattern_value_of(const char *pattern, const char *path, const char *word, fv_bytes *out) {
+    fitting f = { .path = path, .word = word };
+    write_out(pattern, fit_one, &f);
+    bool known = f.fits && f.value;
+    if (known) fv__bytes_append(out, f.value, strlen(f.value));
+    free(f.value);
+    return known;
 }

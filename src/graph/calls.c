@@ -1,4 +1,5 @@
 /* Calls of operators: arguments, constants worked out at once, files that are read, operators written in others. */
+#include "base/pattern_names.h"
 #include "graph/build.h"
 #include "graph/items.h"
 #include "op/array.h"
@@ -269,6 +270,12 @@ static bool is_joined(const call *c) {
     return given && *given;
 }
 
+/* Its files are items, each of which is a group of them. */
+static bool is_grouped(const call *c, const fv_param *file) {
+    const char *pattern = *(const char *const *)((const char *)c->params + file->offset);
+    return pattern && fv__pattern_has_names(pattern);
+}
+
 /* The array that the calling program has bound to a name. */
 static value named_array(builder *b, const call *c) {
     const char *name = ((const fv_array_params *)c->params)->name;
@@ -342,7 +349,7 @@ APART static value finish_call(builder *b, call *c) {
     if (fold(b, c, &result)) return result;
     const fv_param *file = fv__params_file(c->op);
     bool            of_file = file && file->many;
-    if (of_file && !is_joined(c) && choose_item(b, c, file, &error) != FV_OK)
+    if (of_file && (!is_joined(c) || is_grouped(c, file)) && choose_item(b, c, file, &error) != FV_OK)
         return fv__from_error(b, c->expr->span, c->op, &error);
     become(b, c);
     fv_node *node;

@@ -213,7 +213,7 @@ fv_status fv__template_fill(const fv_bindings *bindings, const char *template, i
                             const fv_image_type *axes, char **path, fv_error *error);
 bool      fv__template_has(const char *template, const char *word);
 /* Whether it holds a word that tells items apart. */
-bool fv__template_tells_items(const char *template);
+bool fv__template_tells_items(const char *template, const fv_item_list *list);
 
 /* ---- what units hand to those of later segments ---- */
 

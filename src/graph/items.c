@@ -1,6 +1,7 @@
 /* Items of collections: which files the patterns of a text match, and which of them belong together. */
 #include "graph/items.h"
 #include "base/file.h"
+#include "base/pattern_names.h"
 #include "base/take.h"
 #include "graph/pairs.h"
 #include "graph/segments.h"
@@ -15,7 +16,8 @@ typedef struct found { /* a collection of the text */
     const char *pattern;
     fv_span     span;
     fv_matches  matches;
-    bool        listed; /* by a list: its order is what the user wants */
+    bool        listed;  /* by a list: its order is what the user wants */
+    bool        grouped; /* an item is all files for which the names in the pattern stand for the same */
 } found;
 
 typedef struct finder {
@@ -137,9 +139,9 @@ static void add_listed(finder *f, const fv_expr *call, fv_span span) {
     keep(f, one);
 }
 
-static void add_collection(finder *f, const char *pattern, fv_span span) {
+static void add_collection(finder *f, const char *pattern, fv_span span, bool grouped) {
     if (is_known(f, pattern)) return;
-    found    one = { .pattern = pattern, .span = span };
+    found    one = { .pattern = pattern, .span = span, .grouped = grouped };
     fv_error error = { 0 };
     if (fv__pattern_find(pattern, fv__format_is_folder, &one.matches, &error) != FV_OK) {
         mistake(f, span, error.code, NULL, "%s", error.message);
@@ -178,7 +180,8 @@ static void note_files(finder *f, const fv_expr *call) {
     bool           joined = fv__call_joins(op, call);
     const char    *file = fv__text_named(f->bindings, f->program, given);
     const fv_expr *meant = fv__meant(f->program, given);
-    if (file && !joined && fv__pattern_is(file)) add_collection(f, file, given->span);
+    bool           grouped = file && joined && fv__pattern_has_names(file);
+    if (file && (!joined || grouped) && fv__pattern_is(file)) add_collection(f, file, given->span, grouped);
     if (file || !list_called(f->bindings, f->program, meant, &f->bindings->arena, &list)) return;
     if (!joined) {
         add_listed(f, meant, given->span);
@@ -365,6 +368,29 @@ static void leave_out_results(finder *f) {
     fv__bytes_release(&result);
 }
 
+static int by_path(const void *a, const void *b) {
+    return fv__natural_order(((const fv_matched *)a)->path, ((const fv_matched *)b)->path);
+}
+
+/* Files become groups: each is a pattern of its own, with values for its names. */
+static void form_groups(found *one) {
+    fv_matches *matches = &one->matches;
+    int64_t     kept = 0;
+    for (int64_t i = 0; i < matches->count; i++) {
+        fv_matched *match = &matches->match[i];
+        char       *pattern = fv__pattern_with(one->pattern, match->values, match->nvalues);
+        match->path = fv__arena_strdup(&matches->arena, pattern);
+        match->texts = match->values;
+        match->ntexts = match->nvalues;
+        free(pattern);
+    }
+    qsort(matches->match, (size_t)matches->count, sizeof *matches->match, by_path);
+    for (int64_t i = 0; i < matches->count; i++)
+        if (!kept || strcmp(matches->match[kept - 1].path, matches->match[i].path)) matches->match[kept++] = matches->match[i];
+    matches->count = kept;
+    matches->wildcards = kept ? matches->match[0].ntexts : 0;
+}
+
 /* Patterns that one value uses belong to one collection. */
 static void group_all(finder *f) {
     const char **patterns = fv__calloc((size_t)(f->count + 1) * sizeof *patterns);
@@ -379,6 +405,8 @@ fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_di
     for (int s = 0; s < program->nstatements; s++) scan(&f, program->statements[s].value);
     group_all(&f);
     if (bindings->made && f.count) leave_out_results(&f);
+    for (int k = 0; k < f.count; k++)
+        if (f.all[k].grouped) form_groups(&f.all[k]);
     for (int k = 0; k < f.count && f.status == FV_OK; k++)
         if (f.group[k] == k)
             check_repeats(&f, &f.all[k]);
@@ -467,8 +495,16 @@ int64_t fv__graph_slabs(const fv_graph *graph, fv_crop *whole) {
 
 static int64_t file_size(const char *path) {
     fv_file_id id = { 0 };
-    fv__file_identify(path, &id, NULL); /* one that vanished is reported when it is opened */
-    return id.size;
+    int64_t    size = 0;
+    fv_matches group = { 0 };
+    if (!fv__pattern_is(path)) {
+        fv__file_identify(path, &id, NULL); /* one that vanished is reported when it is opened */
+        return id.size;
+    }
+    fv__pattern_find(path, fv__format_is_folder, &group, NULL);
+    for (int64_t i = 0; i < group.count; i++) size += file_size(group.match[i].path);
+    fv__matches_release(&group);
+    return size;
 }
 
 int64_t fv__bindings_size(const fv_bindings *bindings, int64_t unit) {

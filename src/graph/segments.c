@@ -1,6 +1,7 @@
 /* Levels of values, found from the text alone, and the units of work that follow from them. */
 #include "graph/segments.h"
 #include "base/file.h"
+#include "base/pattern_names.h"
 #include "graph/items.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static int pattern_of(finder *f, const fv_op *op, const fv_expr *call) {
     const fv_param *file = op && !op->sink ? fv__params_file(op) : NULL;
     const fv_expr  *given = file ? fv__argument_of(op, call, file) : NULL;
     const char     *text = given ? fv__collection_named(f->bindings, f->program, given, &f->arena) : NULL;
-    if (!text || fv__call_joins(op, call)) return -1;
+    if (!text || (fv__call_joins(op, call) && !fv__pattern_has_names(text))) return -1;
     for (int l = 0; l < f->npatterns; l++)
         if (!strcmp(f->patterns[l], text)) return l;
     return -1;
@@ -277,9 +278,13 @@ static void name_items(fv_bindings *b, fv_item_list *list) {
     size_t       common = list->count ? strlen(list->paths[0]) : 0;
     bool         twice = false;
     for (int64_t i = 0; i < list->count; i++) {
-        char stem[256];
-        fv__path_stem(list->paths[i], stem, sizeof stem);
-        names[i] = sorted[i] = fv__arena_strdup(&b->arena, stem);
+        char     stem[256];
+        fv_bytes group = { 0 };
+        bool     grouped = fv__pattern_has_names(list->pattern) && fv__pattern_value(list->paths[i], NULL, &group);
+        if (!grouped) fv__path_stem(list->paths[i], stem, sizeof stem);
+        names[i] = sorted[i] =
+            grouped ? fv__arena_strndup(&b->arena, (char *)group.data, group.size) : fv__arena_strdup(&b->arena, stem);
+        fv__bytes_release(&group);
         size_t same = 0;
         while (same < common && list->paths[i][same] == list->paths[0][same]) same++;
         common = same;

@@ -103,7 +103,7 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
                         "write: %s is swept, so the file name must contain {%s}; \"%s\" does not", bindings->parameters[p].name,
                         bindings->parameters[p].name, sink->file_template);
-    if (b->unit.collection != FV_RUN && !fv__template_tells_items(sink->file_template))
+    if (b->unit.collection != FV_RUN && !fv__template_tells_items(sink->file_template, &b->bindings->lists[b->unit.collection]))
         fv__mistake(
             b, sink->span, FV_ERROR_USAGE, kind == FV_KIND_IMAGE ? NULL : fv__table_format_for(sink->file)->alone,
             "write: each item of a collection needs its own file, so the name must contain {stem}, {name}, {folder}, {path} or "

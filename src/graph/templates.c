@@ -1,5 +1,7 @@
 /* File names made of the item and the parameters. */
 #include "base/file.h"
+#include "base/file_pattern.h"
+#include "base/pattern_names.h"
 #include "graph/items.h"
 #include "op/axes.h"
 #include "op/output_slices.h"
@@ -21,17 +23,45 @@ static bool is_of_items(const char *word) {
     return false;
 }
 
-bool fv__template_tells_items(const char *template) {
+/* Whether it has all names that the pattern of a list gives to parts of its files. */
+static bool has_all_names(const char *template, const char *pattern) {
+    fv_pattern_name name;
+    bool            all = false;
+    for (const char *p = pattern; fv__pattern_name_next(p, &name); p = name.end) {
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(name.word, "=}"), name.word);
+        all = fv__template_has(template, word);
+        if (!all) break;
+    }
+    return all;
+}
+
+bool fv__template_tells_items(const char *template, const fv_item_list *list) {
     for (int i = 0; i < FV_COUNT(of_items); i++)
         if (fv__template_has(template, of_items[i])) return true;
-    return false;
+    return has_all_names(template, list->pattern);
+}
+
+/* An item that is a group of files has a pattern in the place of a file. */
+static bool is_group(const fv_item_list *list, int64_t item) {
+    return fv__pattern_has_names(list->pattern) && !fv__pattern_has_names(list->paths[item]) && fv__pattern_is(list->paths[item]);
+}
+
+/* What a name in the pattern of the list stands for. */
+static bool fill_name(const fv_item_list *list, const char *word, int64_t item, fv_bytes *out) {
+    return is_group(list, item) ? fv__pattern_value(list->paths[item], word, out)
+                                : fv__pattern_value_of(list->pattern, list->paths[item], word, out);
 }
 
 /* What an item's words stand for. */
 static void fill_of_item(const fv_item_list *list, const char *word, int64_t item, fv_bytes *out) {
-    const char *path = list->paths[item], *name = fv__path_name(path);
+    bool        group = is_group(list, item);
+    char       *filled = group ? fv__pattern_filled(list->paths[item]) : NULL;
+    const char *path = filled ? filled : list->paths[item], *name = fv__path_name(path);
     char        stem[256];
-    if (!strcmp(word, "stem")) {
+    if (group && (!strcmp(word, "stem") || !strcmp(word, "name")))
+        fv__pattern_value(list->paths[item], NULL, out);
+    else if (!strcmp(word, "stem")) {
         fv__path_stem(path, stem, sizeof stem);
         fv__bytes_printf(out, "%s", stem);
     } else if (!strcmp(word, "name")) {
@@ -47,6 +77,7 @@ static void fill_of_item(const fv_item_list *list, const char *word, int64_t ite
             for (start = end; start > path && start[-1] != '/';) start--;
         if (end > start) fv__bytes_printf(out, "%.*s", (int)(end - start), start);
     }
+    free(filled);
 }
 
 static bool fill_word(const fv_bindings *bindings, const fv_item_list *list, const char *word, int64_t item, int combination,
@@ -55,11 +86,22 @@ static bool fill_word(const fv_bindings *bindings, const fv_item_list *list, con
         fill_of_item(list, word, item, out);
         return true;
     }
+    if (list && fill_name(list, word, item, out)) return true;
     for (int p = 0; p < bindings->nparameters; p++)
         if (!strcmp(word, bindings->parameters[p].name)) {
             fv__bytes_printf(out, "%s", bindings->parameters[p].texts[fv__bindings_choice(bindings, combination, p)]);
             return true;
         }
+    return false;
+}
+
+/* Whether what was filled in from there on holds {z} or another axis of the image. */
+static bool means_slices(const fv_bytes *out, size_t start, const fv_image_type *axes) {
+    for (int d = 0; axes && d < axes->ndim; d++) {
+        char brace[12];
+        snprintf(brace, sizeof brace, "{%s}", axes->axis[d]);
+        if (out->size > start && memmem(out->data + start, out->size - start, brace, strlen(brace))) return true;
+    }
     return false;
 }
 
@@ -95,7 +137,15 @@ fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list 
             continue;
         }
         snprintf(word, sizeof word, "%.*s", (int)length, p + 1);
-        bool filled = fill_word(bindings, list, word, item, combination, &out);
+        size_t before = out.size;
+        bool   filled = fill_word(bindings, list, word, item, combination, &out);
+        if (filled && means_slices(&out, before, axes)) {
+            fv__bytes_release(&out);
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "file = \"%s\": what {%s} stands for holds the name of an axis in braces, which would mean a file for "
+                           "each slice; give the file that is read another name",
+                           template, word);
+        }
         if (!filled && axes && fv__slices_along(word) && fv__axis_find(axes, word) >= 0) {
             fv__bytes_printf(&out, "{%s}", word);
             filled = true;

@@ -105,7 +105,9 @@ fv_status fv__check_own_inputs(const fv_context *context, const fv_graph *graph,
     qsort(c.places, (size_t)c.count, sizeof *c.places, by_place);
     for (int l = 0; l < bindings->nlists; l++)
         for (int64_t i = 0; i < bindings->lists[l].count && status == FV_OK; i++)
-            status = check_input(&c, bindings->lists[l].paths[i]);
+            status = fv__pattern_is(bindings->lists[l].paths[i])
+                         ? check_slices(bindings->lists[l].paths[i], outputs, noutputs, error)
+                         : check_input(&c, bindings->lists[l].paths[i]);
     for (int n = 0; n < graph->nnodes && status == FV_OK; n++) {
         const fv_op    *op = graph->nodes[n]->op;
         const fv_param *param = op && op->identity ? fv__params_file(op) : NULL;
