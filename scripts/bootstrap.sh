@@ -29,7 +29,7 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjp
        libblosc-dev
        libsqlite3-dev libcjson-dev libxxhash-dev zlib1g-dev liblzma-dev libcairo2-dev fonts-liberation sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
-       python3-sklearn python3-pandas python3-mrcfile python3-h5py python3-vtk9 python3-pydicom python3-pytest
+       python3-sklearn python3-pandas python3-mrcfile python3-h5py python3-vtk9 python3-pydicom python3-pytest python3-openpyxl
        python3-xarray python3-nbclient python3-ipykernel mypy"
 pypi="zarr ome-zarr-models pyarrow pandas"
 moto="moto[s3,server] boto3"

@@ -8,7 +8,8 @@ static const char *const kinds[] = {
     [FV_COLUMN_INTEGER] = "integer", [FV_COLUMN_REAL] = "real", [FV_COLUMN_TEXT] = "text", [FV_COLUMN_NATURAL] = "integer"
 };
 
-typedef fv_status (*visitor)(void *context, const char *name, const fv_table_reader *reader);
+/* reader NULL: it cannot be read, and why. */
+typedef fv_status (*visitor)(void *context, const char *name, const fv_table_reader *reader, const char *why);
 
 static fv_status visit_one(const fv_table_format *format, const char *path, const char *table, visitor visit, void *context,
                            fv_error *error) {
@@ -16,7 +17,7 @@ static fv_status visit_one(const fv_table_format *format, const char *path, cons
     char             stem[256];
     FV_TRY(format->open(path, table, &reader, error));
     fv__path_stem(path, stem, sizeof stem);
-    fv_status status = visit(context, table ? table : stem, reader);
+    fv_status status = visit(context, table ? table : stem, reader, NULL);
     format->close(reader);
     return status;
 }
@@ -27,14 +28,29 @@ static fv_status visit_all(const fv_table_format *format, const char *path, cons
     fv_status status = FV_OK;
     if (!format->tables || (table && *table)) return visit_one(format, path, table, visit, context, error);
     FV_TRY(format->tables(path, &names, error));
-    for (size_t at = 0; at < names.size && status == FV_OK; at += strlen((char *)names.data + at) + 1)
-        status = visit_one(format, path, (char *)names.data + at, visit, context, error);
+    for (size_t at = 0, next; at < names.size && status == FV_OK; at = next) {
+        const char *name = (char *)names.data + at;
+        fv_error    why = { 0 };
+        next = at + strlen(name) + 1;
+        status = visit_one(format, path, name, visit, context, &why);
+        bool several = names.size > strlen((char *)names.data) + 1;
+        if (status == FV_ERROR_INPUT && several)
+            status = visit(context, name, NULL, why.message); /* the others may be good */
+        else if (status != FV_OK && error)
+            *error = why;
+    }
     fv__bytes_release(&names);
     return status;
 }
 
-static fv_status add_text(void *context, const char *name, const fv_table_reader *reader) {
+static fv_status add_text(void *context, const char *name, const fv_table_reader *reader, const char *why) {
     fv_bytes columns = { 0 };
+    if (!reader) {
+        char *refused = fv__sprintf("%s cannot be read: %s", name, why);
+        fv__put_entry(context, "table", fv__facts_width(&columns, 24), refused);
+        free(refused);
+        return FV_OK;
+    }
     for (int c = 0; c < reader->type.ncolumns; c++)
         fv__bytes_printf(&columns, "%s%s (%s)", c ? ", " : "", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
     char *rows = fv__sprintf("%s, %lld row%s", name, (long long)reader->nrows, reader->nrows == 1 ? "" : "s");
@@ -63,8 +79,14 @@ fv_status fv__table_file_text(const fv_table_format *format, const char *path, c
     return status;
 }
 
-static fv_status add_json(void *context, const char *name, const fv_table_reader *reader) {
-    cJSON *table = cJSON_CreateObject(), *columns = cJSON_CreateArray();
+static fv_status add_json(void *context, const char *name, const fv_table_reader *reader, const char *why) {
+    cJSON *table = cJSON_CreateObject(), *columns = reader ? cJSON_CreateArray() : NULL;
+    if (!reader) {
+        cJSON_AddStringToObject(table, "name", name);
+        cJSON_AddStringToObject(table, "error", why);
+        cJSON_AddItemToArray(context, table);
+        return FV_OK;
+    }
     for (int c = 0; c < reader->type.ncolumns; c++) {
         cJSON *column = cJSON_CreateObject();
         cJSON_AddStringToObject(column, "name", reader->type.column[c].name);

@@ -105,12 +105,29 @@ static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reade
     return status;
 }
 
-static fv_status copy(fv_sql *sql, const fv_table_format *format, const char *path, const char *name, fv_error *error) {
+/* table: NULL: the only one of the file, or its first. */
+static fv_status copy(fv_sql *sql, const fv_table_format *format, const char *path, const char *table, const char *name,
+                      fv_error *error) {
     fv_table_reader *reader;
-    FV_TRY(format->open(path, NULL, &reader, error));
+    FV_TRY(format->open(path, table, &reader, error));
     fv_status status = copy_rows(sql, name, reader, error);
     format->close(reader);
     return status;
+}
+
+/* Of a file with several tables also each by its own name, but for those that cannot be read. */
+static fv_status copy_all(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem, fv_error *error) {
+    fv_bytes  names = { 0 };
+    fv_status status = format->tables ? format->tables(path, &names, error) : FV_OK;
+    fv_status first = status == FV_OK ? copy(sql, format, path, NULL, stem, error) : status;
+    bool      any = first == FV_OK;
+    for (size_t at = 0; at < names.size && (first == FV_OK || first == FV_ERROR_INPUT);
+         at += strlen((char *)names.data + at) + 1) {
+        const char *name = (char *)names.data + at;
+        if (sqlite3_stricmp(name, stem)) any = copy(sql, format, path, name, name, NULL) == FV_OK || any;
+    }
+    fv__bytes_release(&names);
+    return any ? FV_OK : first;
 }
 
 /* ---------------------------------------------------------------- databases */
@@ -155,7 +172,7 @@ fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error) {
     FV_TRY(fv__table_format_for_reading(path, &format, error));
     fv__path_stem(path, stem, sizeof stem);
     sql->guarded = false;
-    return format->in_place ? attach(sql, format, path, stem, error) : copy(sql, format, path, stem, error);
+    return format->in_place ? attach(sql, format, path, stem, error) : copy_all(sql, format, path, stem, error);
 }
 
 /* ---------------------------------------------------------------- queries */

@@ -2,15 +2,14 @@
  * as one deflated array called arr_0, as numpy.savez_compressed does.
  *
  * As in NPY there is no room for axis names, spacing or units. */
-#include "base/take.h"
+#include "base/zip.h"
 #include "formats/npy_header.h"
 #include "formats/volume.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 extern const fv_format fv_format_npz;
-enum { END = 22, END_MOST = END + 65535, ENTRY = 46, LOCAL = 30, LOCATOR = 20, END64 = 56, MOST_DIRECTORY = 64 << 20 };
-static const char member_name[] = "arr_0.npy";
+static const char      member_name[] = "arr_0.npy";
 
 typedef struct {
     fv_reader base;
@@ -19,120 +18,51 @@ typedef struct {
 
 /* ---------------------------------------------------------------- the directory of the archive */
 
-typedef struct {
-    char    name[256]; /* without .npy */
-    int     method;
-    int64_t local, packed, size;
-} member;
-
-static uint64_t number(const uint8_t *at, int bytes) {
-    uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
-    return value;
-}
+static fv_zip archive(const fv_volume *v) { return (fv_zip){ v->fd, v->file_size, v->path, "an NPZ file" }; }
 
 static fv_status damaged(const char *path, const char *why, fv_error *error) {
     return fv_fail(error, FV_ERROR_INPUT, "%s: not an NPZ file, or damaged: %s", path, why);
 }
 
-/* Where the directory lies: from the record at the end of the file, or the larger one that it points to. */
-static fv_status find_directory(fv_volume *v, int64_t *start, int64_t *size, fv_error *error) {
-    int64_t  most = FV_MIN(v->file_size, END_MOST);
-    uint8_t *tail, large[END64];
-    FV_TRY(FV_TAKE(tail, (size_t)most + 1, error));
-    fv_status status = fv__file_read_at(v->fd, tail, (size_t)most, v->file_size - most, v->path, error);
-    int64_t   at = most - END;
-    while (status == FV_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4)) at--;
-    if (status == FV_OK && at < 0) status = damaged(v->path, "the end of a zip archive is missing", error);
-    if (status == FV_OK) {
-        *size = (int64_t)number(tail + at + 12, 4);
-        *start = (int64_t)number(tail + at + 16, 4);
-        bool     wide = *start == UINT32_MAX && at >= LOCATOR && !memcmp(tail + at - LOCATOR, "PK\6\7", 4);
-        uint64_t where = wide ? number(tail + at - LOCATOR + 8, 8) : 0;
-        if (wide && where > (uint64_t)(v->file_size - END64))
-            status = damaged(v->path, "its directory lies outside", error);
-        else if (wide)
-            status = fv__file_read_at(v->fd, large, END64, (int64_t)where, v->path, error);
-        if (wide && status == FV_OK) {
-            *size = (int64_t)number(large + 40, 8);
-            *start = (int64_t)number(large + 48, 8);
-        }
-    }
-    free(tail);
-    FV_TRY(status);
-    if (*size < 0 || *start < 0 || *size > MOST_DIRECTORY || *start > v->file_size || *size > v->file_size - *start)
-        return damaged(v->path, "its directory lies outside", error);
-    return FV_OK;
+typedef struct {
+    fv_zip_visit visit;
+    void        *context;
+} arrays;
+
+/* Their names are given without .npy; other members are none. */
+static bool visit_array(void *context, const fv_zip_member *m) {
+    const arrays *a = context;
+    fv_zip_member array = *m;
+    size_t        length = strlen(array.name);
+    if (length <= 4 || strcmp(array.name + length - 4, ".npy")) return true;
+    array.name[length - 4] = 0;
+    return a->visit(a->context, &array);
 }
 
-/* Sizes beyond 4 GB stand in an extra field, in this order, those that do not fit only. */
-static void take_wide(const uint8_t *extra, int64_t length, member *m) {
-    int64_t *wide[] = { &m->size, &m->packed, &m->local };
-    for (int64_t at = 0; at + 4 <= length;) {
-        int64_t n = (int64_t)number(extra + at + 2, 2), field = at + 4;
-        if (number(extra + at, 2) == 1)
-            for (int i = 0; i < 3; i++)
-                if (*wide[i] == UINT32_MAX && field + 8 <= FV_MIN(at + 4 + n, length)) {
-                    *wide[i] = (int64_t)number(extra + field, 8);
-                    field += 8;
-                }
-        at += 4 + n;
-    }
-}
-
-typedef bool (*member_visit)(void *context, const member *m); /* false: enough */
-
-/* Every array of the archive. */
-static fv_status each_member(fv_volume *v, member_visit visit, void *context, fv_error *error) {
-    int64_t start, size;
-    FV_TRY(find_directory(v, &start, &size, error));
-    uint8_t *directory;
-    FV_TRY(FV_TAKE(directory, (size_t)size + 1, error));
-    fv_status status = fv__file_read_at(v->fd, directory, (size_t)size, start, v->path, error);
-    for (int64_t at = 0; status == FV_OK && at + ENTRY <= size;) {
-        const uint8_t *e = directory + at;
-        int64_t        name = (int64_t)number(e + 28, 2), extra = (int64_t)number(e + 30, 2);
-        int64_t        next = at + ENTRY + name + extra + (int64_t)number(e + 32, 2);
-        if (memcmp(e, "PK\1\2", 4) || next > size) {
-            status = damaged(v->path, "an entry of its directory", error);
-            break;
-        }
-        member m = { .method = (int)number(e + 10, 2),
-                     .packed = (int64_t)number(e + 20, 4),
-                     .size = (int64_t)number(e + 24, 4),
-                     .local = (int64_t)number(e + 42, 4) };
-        take_wide(e + ENTRY + name, extra, &m);
-        snprintf(m.name, sizeof m.name, "%.*s", (int)FV_MIN(name, 255), (const char *)e + ENTRY);
-        size_t length = strlen(m.name);
-        if (length > 4 && !strcmp(m.name + length - 4, ".npy")) {
-            m.name[length - 4] = 0;
-            if (!visit(context, &m)) break;
-        }
-        at = next;
-    }
-    free(directory);
-    return status;
+static fv_status each_array(const fv_volume *v, fv_zip_visit visit, void *context, fv_error *error) {
+    fv_zip zip = archive(v);
+    return fv__zip_each(&zip, visit_array, &(arrays){ visit, context }, error);
 }
 
 /* ---------------------------------------------------------------- one array */
 
 typedef struct {
-    const char *wanted;
-    member      found;
-    int         count;
-    fv_bytes    names;
+    const char   *wanted;
+    fv_zip_member found;
+    int           count;
+    fv_bytes      names;
 } search;
 
-static bool look_at(void *context, const member *m) {
+static bool look_at(void *context, const fv_zip_member *m) {
     search *s = context;
     if (s->wanted ? !strcmp(s->wanted, m->name) : !s->count) s->found = *m;
     fv__bytes_printf(&s->names, "%s%s", s->count++ ? ", " : "", m->name);
     return s->names.size < 4000;
 }
 
-static fv_status choose(fv_volume *v, const char *wanted, member *m, fv_error *error) {
+static fv_status choose(fv_volume *v, const char *wanted, fv_zip_member *m, fv_error *error) {
     search    s = { .wanted = wanted };
-    fv_status status = each_member(v, look_at, &s, error);
+    fv_status status = each_array(v, look_at, &s, error);
     *m = s.found;
     if (status == FV_OK && !s.count)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds no array", v->path);
@@ -145,20 +75,14 @@ static fv_status choose(fv_volume *v, const char *wanted, member *m, fv_error *e
 }
 
 /* The volume becomes the contents of the member; dense tells what is in it. */
-static fv_status enter(fv_volume *v, const member *m, int *version, fv_hash *hash, fv_error *error) {
-    uint8_t local[LOCAL];
+static fv_status enter(fv_volume *v, const fv_zip_member *m, int *version, fv_hash *hash, fv_error *error) {
     int64_t start, base = 0;
-    if (m->local < 0 || m->packed < 0 || m->size < 0 || m->local > v->file_size - LOCAL)
-        return damaged(v->path, "an array lies outside", error);
-    FV_TRY(fv__file_read_at(v->fd, local, LOCAL, m->local, v->path, error));
-    start = m->local + LOCAL + (int64_t)number(local + 26, 2) + (int64_t)number(local + 28, 2);
-    if (memcmp(local, "PK\3\4", 4) || m->packed > v->file_size - start) return damaged(v->path, "an array lies outside", error);
-    if (m->method == 8)
+    fv_zip  zip = archive(v);
+    FV_TRY(fv__zip_start(&zip, m, &start, error));
+    if (m->method == FV_ZIP_DEFLATED)
         v->gzip = fv__gzip_new_at(v->fd, start, start + m->packed, FV_GZIP_RAW, v->path);
-    else if (m->method == 0)
-        base = start;
     else
-        return fv_fail(error, FV_ERROR_INPUT, "%s: zip method %d cannot be read; stored and deflated can", v->path, m->method);
+        base = start;
     FV_TRY(fv__npy_read_header(v, base, base + m->size, version, hash, error));
     int64_t bytes = fv__dense_bytes(&v->dense);
     if (bytes < 0 || bytes > base + m->size - v->dense.offset)
@@ -180,10 +104,10 @@ static void close_reader(fv_reader *base) {
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
-    reader   *r = fv__reader_new(sizeof *r, &fv_format_npz, path);
-    member    m;
-    int       version;
-    fv_status status = fv__volume_open(&r->volume, path, error);
+    reader       *r = fv__reader_new(sizeof *r, &fv_format_npz, path);
+    fv_zip_member m;
+    int           version;
+    fv_status     status = fv__volume_open(&r->volume, path, error);
     if (status == FV_OK && r->volume.gzip) status = damaged(path, "it is gzip and no zip archive", error);
     if (status == FV_OK) status = choose(&r->volume, options ? options->path_inside : NULL, &m, error);
     if (status == FV_OK) status = enter(&r->volume, &m, &version, &r->base.header, error);
@@ -210,7 +134,7 @@ typedef struct {
 } listing;
 
 /* One that cannot be read is listed with the reason. */
-static bool list_member(void *context, const member *m) {
+static bool list_member(void *context, const fv_zip_member *m) {
     listing   *l = context;
     fv_reader *r;
     fv_error   error = { 0 };
@@ -229,7 +153,7 @@ static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
     fv_volume v;
     listing   l = { path, lines };
     fv_status status = fv__volume_open(&v, path, error);
-    if (status == FV_OK) status = each_member(&v, list_member, &l, error);
+    if (status == FV_OK) status = each_array(&v, list_member, &l, error);
     fv__volume_close(&v);
     return status;
 }
@@ -288,7 +212,7 @@ static void put_directory(fv_bytes *out, uint32_t crc, int64_t packed, int64_t s
     bool    wide = start + length >= UINT32_MAX;
     if (wide) {
         put(out, 0x06064b50, 4);
-        put(out, END64 - 12, 8);
+        put(out, FV_ZIP_END64 - 12, 8);
         put(out, 45, 2);
         put(out, 45, 2);
         put(out, 0, 8);
@@ -313,7 +237,7 @@ static void put_directory(fv_bytes *out, uint32_t crc, int64_t packed, int64_t s
 /* The header comes last, when checksum and sizes are known. */
 static fv_status write_archive(int fd, const char *path, fv_pieces *pieces, fv_error *error) {
     fv_bytes head = { 0 }, tail = { 0 };
-    int64_t  start = LOCAL + (int64_t)sizeof member_name - 1 + 20, end = start;
+    int64_t  start = FV_ZIP_LOCAL + (int64_t)sizeof member_name - 1 + 20, end = start;
     uint32_t crc;
     uint64_t size;
     FV_TRY(fv__gzip_write_stream(fd, path, pieces, &end, &crc, &size, error));

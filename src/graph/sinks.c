@@ -59,10 +59,12 @@ static void find_angles(builder *b, fv_sink *sink) {
 static bool check_table_sink(builder *b, const fv_sink *sink) {
     const fv_table_format *format = fv__table_format_for(sink->file);
     fv_error               error = { 0 };
-    if (!format) {
+    if (!format || !format->write) {
         fv_bytes known = { 0 };
-        for (int i = 0; i < fv__table_format_count(); i++) fv__bytes_printf(&known, " %s", fv__table_format_at(i)->extensions);
-        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file,
+        for (int i = 0; i < fv__table_format_count(); i++)
+            if (fv__table_format_at(i)->write) fv__bytes_printf(&known, " %s", fv__table_format_at(i)->extensions);
+        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: %s; known:%s", sink->file,
+                    format ? "tables of this format are read and not written" : "no table format has this extension",
                     known.data ? (char *)known.data : "");
         fv__bytes_release(&known);
         return false;

@@ -29,14 +29,6 @@ static fv_status wrong(const scanner *s, const char *why) {
 
 static void blanks(scanner *s) { s->at += strspn(s->at, " \t\r\n"); }
 
-static void put_utf8(fv_bytes *out, uint32_t c) {
-    char text[4];
-    int  n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (int i = n - 1; i > 0; i--, c >>= 6) text[i] = (char)(0x80 | (c & 0x3f));
-    text[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xff) | c);
-    fv__bytes_append(out, text, (size_t)n);
-}
-
 static bool hexadecimal(const char *p, uint32_t *value) {
     char digits[5] = { 0 };
     if (strnlen(p, 4) < 4 || strspn(p, "0123456789abcdefABCDEF") < 4) return false;
@@ -62,7 +54,7 @@ static fv_status escape(scanner *s, fv_bytes *out) {
         s->at += 6;
     }
     if (!c) return wrong(s, "a character 0 in a text");
-    put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+    fv__put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
     return FV_OK;
 }
 

@@ -117,3 +117,13 @@ fv_status fv__table_add_column(fv_table_type *type, const char *name, const char
     type->ncolumns++;
     return FV_OK;
 }
+
+/* ---------------------------------------------------------------- characters */
+
+void fv__put_utf8(fv_bytes *out, uint32_t c) {
+    char text[4];
+    int  n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (int i = n - 1; i > 0; i--, c >>= 6) text[i] = (char)(0x80 | (c & 0x3f));
+    text[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xff) | c);
+    fv__bytes_append(out, text, (size_t)n);
+}

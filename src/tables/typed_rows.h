@@ -35,4 +35,7 @@ void           fv__batch_release(fv_batch *batch);
 /* Adds a column; an empty name becomes "column_N", one that is there already gets a number behind it. */
 fv_status fv__table_add_column(fv_table_type *type, const char *name, const char *path, fv_error *error);
 
+/* Appends a character. */
+void fv__put_utf8(fv_bytes *out, uint32_t character);
+
 #endif

@@ -152,6 +152,27 @@ def table_seeds(folder, extension):
             yield pathlib.Path(folder, name).read_bytes()
 
 
+def xlsx_seeds():
+    """A small workbook, packed and as it is."""
+    parts = {
+        "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/workbook.xml": '<workbook><sheets><sheet name="Data" sheetId="1" r:id="rId1"/></sheets></workbook>',
+        "xl/sharedStrings.xml": "<sst><si><t>name</t></si><si><r><t>a &amp; </t></r><r><t>b&#233;</t></r></si></sst>",
+        "xl/styles.xml": '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm"/></numFmts>'
+                         '<cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs></styleSheet>',
+        "xl/worksheets/sheet1.xml": '<worksheet><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c>'
+                                    '<c r="B1" t="inlineStr"><is><t>when</t></is></c><c r="C1" t="str"><v>n</v></c></row>'
+                                    '<row r="3"><c r="A3" t="s"><v>1</v></c><c r="B3" s="1"><v>45000.5</v></c>'
+                                    '<c r="C3"><f>1+1</f><v>2</v></c></row><row><c><v>1e3</v></c><c t="b"><v>1</v></c>'
+                                    '<c t="e"><v>#N/A</v></c></row></sheetData></worksheet>'}
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        memory = io.BytesIO()
+        with zipfile.ZipFile(memory, "w", method) as archive:
+            for name, text in parts.items():
+                archive.writestr(name, text)
+        yield memory.getvalue()
+
+
 def dicom_seed():
     """A frame of 3 x 4 pixels, explicit VR, little endian."""
     def element(group, number, kind, value):
@@ -214,6 +235,8 @@ def seeds(folder, target):
         yield from (path.read_bytes() for path in written(folder, "parquet"))
     elif target == "zarr":
         yield from zarr_seeds(folder)
+    elif target == "xlsx":
+        yield from xlsx_seeds()
     elif target in ("mhd", "nhdr", "hdr", "pvti", "st"):
         yield from detached_seeds(folder, target)
     elif any(target in f["extensions"] for f in formats()[1] if f["reads"]):
