@@ -49,7 +49,9 @@ static bool count_down(void) {
 
 /* ---------------------------------------------------------------- the reserve */
 
-static void *map(size_t size) { return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+static void *map(size_t size, int flags) {
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
 
 void fv__memory_lend(size_t size) {
     fv_reserve *reserve = fv__session_reserve();
@@ -63,7 +65,7 @@ fv_status fv__memory_check(fv_error *error) {
     if (atomic_load_explicit(&reserve->pages, memory_order_relaxed) &&
         !atomic_load_explicit(&reserve->missing, memory_order_relaxed))
         return FV_OK;
-    void *pages = map(FV_RESERVE), *none = NULL;
+    void *pages = map(FV_RESERVE, 0), *none = NULL;
     if (pages == MAP_FAILED) return fv__no_memory(reserve->missing ? reserve->missing : FV_RESERVE, error);
     if (!atomic_compare_exchange_strong(&reserve->pages, &none, pages)) munmap(pages, FV_RESERVE); /* another thread has */
     size_t missing = atomic_exchange(&reserve->missing, 0);
@@ -271,7 +273,7 @@ void fv__bytes_release(fv_bytes *bytes) {
  * Fresh pages cost more than most kernels, so freed buffers are kept for the next request of a like size. Sizes are rounded
  * up in steps of a quarter to an eighth of them, so that buffers of like size meet. */
 
-enum { POOL = 512, SMALL = 1 << 16 };
+enum { POOL = 512, SMALL = 1 << 16, HUGE_PAGE = 1 << 21 };
 typedef struct {
     void  *data;
     size_t size;
@@ -336,10 +338,11 @@ void *fv__buffer_new(size_t size) {
         }
     if (too_many(p, 0)) trim(p);
     pthread_mutex_unlock(&p->mutex);
-    void *data = map(size);
+    int   small = size < HUGE_PAGE ? MAP_POPULATE : 0; /* page by page, as they are met, costs twice as much */
+    void *data = map(size, small);
     if (data == MAP_FAILED) { /* idle buffers may be in the way */
         fv__buffer_trim();
-        data = map(size);
+        data = map(size, small);
     }
     if (data == MAP_FAILED) {
         pthread_mutex_lock(&p->mutex);
@@ -347,7 +350,7 @@ void *fv__buffer_new(size_t size) {
         pthread_mutex_unlock(&p->mutex);
         return NULL;
     }
-    if (size >= (size_t)1 << 21) madvise(data, size, MADV_HUGEPAGE);
+    if (!small) madvise(data, size, MADV_HUGEPAGE);
     return data;
 }
 
