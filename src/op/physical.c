@@ -96,6 +96,8 @@ fv_status fv__transform_find(const fv_image_type *type, const char *name, fv_tra
     if (well) t->n = (int)type->shape[row];
     well = well && (t->n == 2 || t->n == 3) && column == row + 1 && column == type->ndim - 1 && type->shape[column] == t->n + 1 &&
            !fv_image_type_spatial(type, axis);
+    if (fv__axis_find(type, "control") >= 0)
+        return fv_fail(error, FV_ERROR_USAGE, "%s is a B-spline transform; a linear one is asked for here", name);
     if (!well)
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s is no transform: give what register(...) found, or a file of one, as read(\"t.tfm\")", name);

@@ -1,5 +1,6 @@
 /* How much two images differ under a transform, and how that changes with it; see fitting.h. */
 #include "base/math.h"
+#include "ops/registration/between_voxels.h"
 #include "ops/registration/fitting.h"
 
 enum { LANES = 8, ROWS = FV_FIT_MOST + 3, TRIANGLE = FV_FIT_MOST * (FV_FIT_MOST + 1) / 2 };
@@ -48,43 +49,6 @@ static path path_of(const fv_fit *f) {
     return p;
 }
 
-/* Value and slope between eight voxels. Half a voxel outside still counts, with the value at the border: otherwise the least
- * motion would lose whole planes, of a thin volume many of its voxels. */
-static inline bool look(const fv_fit *f, const float q[3], float *value, float slope[3]) {
-    int64_t at[3], next[3], step = 1;
-    float   part[3];
-    bool    flat[3];
-    for (int c = 0; c < 3; c++) {
-        float last = (float)(f->size[c] - 1), place = c < f->n ? q[c] : 0;
-        if (!(place >= -0.5f && place <= last + 0.5f)) return false;
-        flat[c] = place < 0 || place > last;
-        place = place < 0 ? 0 : place > last ? last : place;
-        int64_t low = FV_MIN((int64_t)place, FV_MAX(f->size[c] - 2, 0));
-        part[c] = place - (float)low;
-        at[c] = low * step;
-        next[c] = f->size[c] > 1 ? step : 0;
-        step *= f->size[c];
-    }
-    const float *v = f->moving + at[0] + at[1] + at[2];
-    float        a[2][2], da[2][2];
-    for (int k = 0; k < 2; k++)
-        for (int j = 0; j < 2; j++) {
-            const float *from = v + k * next[2] + j * next[1];
-            da[k][j] = from[next[0]] - from[0];
-            a[k][j] = from[0] + part[0] * da[k][j];
-        }
-    float b0 = a[0][0] + part[1] * (a[0][1] - a[0][0]), b1 = a[1][0] + part[1] * (a[1][1] - a[1][0]);
-    float d0 = da[0][0] + part[1] * (da[0][1] - da[0][0]), d1 = da[1][0] + part[1] * (da[1][1] - da[1][0]);
-    float e0 = a[0][1] - a[0][0], e1 = a[1][1] - a[1][0];
-    *value = b0 + part[2] * (b1 - b0);
-    slope[0] = d0 + part[2] * (d1 - d0);
-    slope[1] = e0 + part[2] * (e1 - e0);
-    slope[2] = b1 - b0;
-    for (int c = 0; c < 3; c++)
-        if (flat[c]) slope[c] = 0;
-    return true;
-}
-
 /* How the value changes with each parameter: g is its slope in space, v the turned place about the centre. */
 static inline void derive(const fv_fit *f, const float g[3], const float v[3], float *rows, int64_t i) {
     float share = (float)(1 / f->radius);
@@ -114,7 +78,7 @@ static int64_t fill_strip(const fv_fit *f, const path *p, int64_t first, int64_t
         float at[3] = { f->place[0][i], f->place[1][i], f->place[2][i] }, q[3], v[3], slope[3], g[3], value;
         for (int c = 0; c < 3; c++)
             q[c] = ((p->to[c * 4] * at[0] + p->to[c * 4 + 1] * at[1]) + p->to[c * 4 + 2] * at[2]) + p->to[c * 4 + 3];
-        if (!look(f, q, &value, slope)) continue;
+        if (!fv__look(f->moving, f->size, f->n, q, &value, slope)) continue;
         for (int c = 0; c < 3; c++) {
             v[c] = (p->turn[c * 3] * at[0] + p->turn[c * 3 + 1] * at[1]) + p->turn[c * 3 + 2] * at[2];
             g[c] = (p->back[c * 3] * slope[0] + p->back[c * 3 + 1] * slope[1]) + p->back[c * 3 + 2] * slope[2];
@@ -194,29 +158,15 @@ static void correlation(int k, double sum[ROWS][ROWS], fv_fit_terms *t) {
 
 /* ---------------------------------------------------------------- mutual information */
 
-/* A value is spread over four bins by a cubic B-spline (Mattes and others, 2003). */
-static void parzen(float u, double weight[4], double slope[4]) {
-    double t = (double)u, s = 1 - t;
-    weight[0] = s * s * s / 6;
-    weight[1] = (4 - 6 * t * t + 3 * t * t * t) / 6;
-    weight[2] = (4 - 6 * s * s + 3 * s * s * s) / 6;
-    weight[3] = t * t * t / 6;
-    slope[0] = -s * s / 2;
-    slope[1] = (3 * t * t - 4 * t) / 2;
-    slope[2] = (4 * s - 3 * s * s) / 2;
-    slope[3] = t * t / 2;
-}
-
 static void count_strip(const fv_fit *f, int k, int64_t first, int64_t n, const int32_t *index) {
-    float low = (float)f->low, share = (float)(1 / f->width), most = (float)(f->bins - 3);
+    float low = (float)f->low, share = (float)(1 / f->width);
     for (int64_t i = 0; i < n; i++) {
-        float u = (f->rows[k * FV_FIT_STRIP + i] - low) * share + 1.5f;
-        u = u < 1 ? 1 : u > most ? most : u;
+        float   u = fv__parzen_place(f->rows[k * FV_FIT_STRIP + i], low, share, f->bins);
         int     bin = (int)u, fixed = f->bin[first + index[i]];
         double  weight[4], change[4], derivative[FV_FIT_MOST];
         double *joint = f->joint + fixed * f->bins + bin - 1, *spread = f->spread + fixed * TRIANGLE;
         double *slope = f->slope + (fixed * f->bins + bin - 1) * FV_FIT_MOST;
-        parzen(u - (float)bin, weight, change);
+        fv__parzen(u - (float)bin, weight, change);
         for (int a = 0; a < k; a++) derivative[a] = (double)f->rows[a * FV_FIT_STRIP + i];
         for (int j = 0; j < 4; j++) {
             joint[j] += weight[j];
@@ -225,17 +175,6 @@ static void count_strip(const fv_fit *f, int k, int64_t first, int64_t n, const 
         for (int a = 0, at = 0; a < k; a++)
             for (int b = 0; b <= a; b++) spread[at++] += derivative[a] * derivative[b];
     }
-}
-
-/* How far the values of the moving image lie apart where the fixed one has the same, in bins. */
-static double variance_of(const double *joint, int bins) {
-    double sum = 0, first = 0, second = 0;
-    for (int m = 0; m < bins; m++) {
-        sum += joint[m];
-        first += joint[m] * m;
-        second += joint[m] * m * m;
-    }
-    return sum > 0 ? second / sum - first / sum * (first / sum) : 1;
 }
 
 /* The curvature is that of the entropy of the moving image where the fixed one has the same value, as if the values there were
@@ -247,7 +186,7 @@ static void information(const fv_fit *f, int k, fv_fit_terms *t) {
     t->cost = 0;
     for (int r = 0; r < bins; r++) {
         const double *joint = f->joint + r * bins, *spread = f->spread + r * TRIANGLE;
-        double        fixed = 0, weight = share / FV_MAX(variance_of(joint, bins), 1.0 / 12);
+        double        fixed = 0, weight = share / FV_MAX(fv__joint_variance(joint, bins), 1.0 / 12);
         for (int m = 0; m < bins; m++) fixed += joint[m] * share;
         for (int m = 0; m < bins; m++) {
             double both = joint[m] * share;

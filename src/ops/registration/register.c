@@ -1,17 +1,18 @@
 /* register: the transform that brings one image upon another. */
 #include "op/axes.h"
-#include "op/kernels.h"
+#include "op/control_grid.h"
 #include "op/physical.h"
 #include "op/place.h"
 #include "op/random.h"
 #include "ops/registration/fitting.h"
 #include "ops/registration/phase.h"
+#include "ops/registration/voxels.h"
 #include <stdio.h>
 
 typedef struct {
     fv_choice  kind, metric, init;
     int64_t    iterations, samples, bins;
-    double     smoothing;
+    double     smoothing, grid, bending;
     fv_numbers shrink;
     int64_t    level; /* given by the operator's own expansion: one resolution, and no other */
 } registering;
@@ -19,11 +20,12 @@ typedef struct {
 enum { MOVING, FIXED, START };
 enum { AUTO, PHASE, FIRST_FIT }; /* metrics; those of the fit follow */
 enum { CENTER, WORLD, MASS };
-enum { ENOUGH = 1 << 24, LEAST = 16, LEVELS = 4 };
+enum { BSPLINE = FV_FIT_AFFINE + 1 }; /* the kind after those of the linear fit */
+enum { ENOUGH = 1 << 24, LEAST = 16, LEVELS = 4, SAMPLES = 500000 };
 
 static const fv_param params[] = {
-    FV_PARAM(registering, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine",
-             .doc = "what the transform may do: move; turn too; scale too; or stretch and shear as well"),
+    FV_PARAM(registering, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine|bspline",
+             .doc = "what the transform may do: move; turn too; scale too; stretch and shear as well; or bend, by B-splines"),
     FV_PARAM(
         registering, metric, .def = "auto", .choices = "auto|phase|mean_squares|correlation|mutual_information",
         .doc = "auto: phase for a shift between equal grids, else correlation; phase: the spectra of both, for a shift of any "
@@ -40,26 +42,36 @@ static const fv_param params[] = {
                "the size of fixed; the finest has at most 16 million voxels"),
     FV_PARAM(registering, smoothing, .def = "0.5", .min = 0, .max = 100, .unit = "px",
              .doc = "sigma of a Gaussian, in voxels of each resolution"),
-    FV_PARAM(registering, samples, .def = "500000", .min = 100, .max = 1e9,
-             .doc = "most voxels of fixed that are compared: a random choice of them, always the same"),
+    FV_PARAM(registering, samples, .def = "", .min = 100, .max = 1e9,
+             .doc = "most voxels of fixed that are compared: a random choice of them, always the same; left out: 500000, and 4 "
+                    "million where the image bends"),
     FV_PARAM(registering, bins, .def = "32", .min = 8, .max = FV_FIT_BINS, .doc = "of mutual_information, for each image"),
+    FV_PARAM(registering, grid, .def = "", .min = 0, .above = true,
+             .doc = "of bspline: distance of control points, in units of the spacing; left out: an eighth of the longest side"),
+    FV_PARAM(registering, bending, .def = "0.01", .min = 0, .max = 1e6,
+             .doc = "of bspline: weight of the bending energy; the more, the smoother the displacement"),
     FV_PARAM(registering, level, .def = "0", .min = 0, .max = 1, .own = true, .doc = "1: this resolution only"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
     { "moving", FV_KIND_IMAGE, .doc = "image to bring upon the other; of a movie each time by itself" },
     { "fixed", FV_KIND_IMAGE, .doc = "image that stays where it is" },
-    { "start", FV_KIND_IMAGE, .optional = true, .doc = "a linear transform to begin with" },
+    { "start", FV_KIND_IMAGE, .optional = true, .doc = "a transform to begin with: linear, or for bspline also B-splines" },
     FV_INPUT_END,
 };
 
 /* ---------------------------------------------------------------- types */
 
-static fv_status check_start(const fv_type *const *in, int n, fv_error *error) {
+static fv_status check_start(const registering *p, const fv_type *const *in, int n, fv_error *error) {
     fv_transform t;
     int          axis[FV_MAX_DIMS];
     if (in[START]->kind != FV_KIND_IMAGE) return FV_OK;
-    FV_TRY(fv__transform_find(&in[START]->image, "start", &t, error));
+    if (p->kind.index == BSPLINE && fv__control_is(&in[START]->image)) {
+        fv_control_grid grid;
+        FV_TRY(fv__control_find(&in[START]->image, "start", &grid, error));
+        t = (fv_transform){ .n = grid.n, .before = grid.before };
+    } else
+        FV_TRY(fv__transform_find(&in[START]->image, "start", &t, error));
     if (t.n != n) return fv_fail(error, FV_ERROR_USAGE, "start must be a transform of %d dimensions", n);
     return fv__transform_match(&in[START]->image, &t, &in[MOVING]->image, "moving", axis, error);
 }
@@ -111,7 +123,9 @@ static fv_status check(const registering *p, const fv_type *const *in, fv_error 
         return fv_fail(error, FV_ERROR_USAGE,
                        "metric = \"phase\" needs images of the same shape, spacing and orientation: resample(moving, fixed) "
                        "first, or use metric = \"correlation\"");
-    return check_start(in, place.n, error);
+    if (p->grid > 0 && p->kind.index != BSPLINE)
+        return fv_fail(error, FV_ERROR_USAGE, "grid is that of B-splines: give kind = \"bspline\" with it");
+    return check_start(p, in, place.n, error);
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -160,12 +174,50 @@ static void say_image(const char *name, const fv_image_type *type, double spacin
     fv__bytes_printf(text, "%s%s", whole ? "" : "])", smoothing > 0 ? ", smoothing)" : "");
 }
 
+/* The longest side in physical space. */
+static double longest_side(const fv_image_type *type) {
+    int    axis[FV_MAX_DIMS], n = fv_image_type_spatial(type, axis);
+    double longest = 0;
+    for (int k = 0; k < n; k++) longest = FV_MAX(longest, fabs(type->spacing[axis[k]]) * (double)type->shape[axis[k]]);
+    return longest;
+}
+
+/* B-splines: from coarse images and grids to fine ones, after an affine transform if nothing else is there to begin with. */
+static void unroll_bspline(const fv_infer *i, fv_bytes *text) {
+    static const char *const metrics[] = { "correlation", "", "mean_squares", "correlation", "mutual_information" };
+    const registering       *p = i->params;
+    const fv_image_type     *moving = &i->in[MOVING]->image, *fixed = &i->in[FIXED]->image;
+    const char              *samples = p->samples ? "samples = samples, " : "";
+    double                   shrink[FV_MAX_NUMBERS], finest = fv__place_finest(fixed), grid = p->grid;
+    int                      count = resolutions(p, fixed, shrink);
+    if (grid <= 0) grid = longest_side(fixed) / 8;
+    if (i->in[START]->kind != FV_KIND_IMAGE)
+        fv__bytes_printf(text,
+                         "start = register(moving, fixed, kind = \"affine\", metric = metric, init = init, iterations = "
+                         "iterations, %s%ssmoothing = smoothing, bins = bins)\n",
+                         p->shrink.count ? "shrink = shrink, " : "", samples);
+    for (int k = 0; k < count; k++) {
+        fv__bytes_printf(text, "at%d = register_bspline(", k);
+        say_image("moving", moving, shrink[k] * finest, p->smoothing, text);
+        fv__bytes_printf(text, ", ");
+        say_image("fixed", fixed, shrink[k] * finest, p->smoothing, text);
+        if (k) fv__bytes_printf(text, ", at%d", k - 1);
+        fv__bytes_printf(text, "%s, grid = %.17g, metric = \"%s\", iterations = iterations, bending = bending, %sbins = bins)\n",
+                         k ? "" : ", start", grid * FV_MIN(1 << (count - 1 - k), 4), metrics[p->metric.index], samples);
+    }
+    fv__bytes_printf(text, "at%d\n", count - 1);
+}
+
 static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const registering   *p = i->params;
     const fv_image_type *moving = &i->in[MOVING]->image, *fixed = &i->in[FIXED]->image;
     double               shrink[FV_MAX_NUMBERS], finest = fv__place_finest(fixed);
     if (p->level) return FV_OK;
     FV_TRY(check(p, i->in, error));
+    if (p->kind.index == BSPLINE) {
+        unroll_bspline(i, text);
+        return FV_OK;
+    }
     if (by_phase(p, i->in)) return FV_OK;
     int count = resolutions(p, fixed, shrink);
     for (int k = 0; k < count; k++) {
@@ -175,8 +227,10 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
         say_image("fixed", fixed, shrink[k] * finest, p->smoothing, text);
         if (k) fv__bytes_printf(text, ", at%d", k - 1);
         if (!k && i->in[START]->kind == FV_KIND_IMAGE) fv__bytes_printf(text, ", start");
-        fv__bytes_printf(text, ", kind = kind, metric = metric, init = init, iterations = iterations, smoothing = smoothing, "
-                               "samples = samples, bins = bins, level = 1)\n");
+        fv__bytes_printf(text,
+                         ", kind = kind, metric = metric, init = init, iterations = iterations, smoothing = smoothing, "
+                         "%sbins = bins, level = 1)\n",
+                         p->samples ? "samples = samples, " : "");
     }
     fv__bytes_printf(text, "at%d\n", count - 1);
     return FV_OK;
@@ -184,29 +238,11 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
 
 /* ---------------------------------------------------------------- reading the images */
 
-static void whole_of(const fv_need *n, int input, fv_region *in) {
-    fv_transform t;
-    *in = fv__region_whole(&n->in[input]->image);
-    fv__transform_find(&n->out->image, "", &t, NULL);
-    for (int d = 0; d < t.before; d++) {
-        int axis = fv__axis_find(&n->in[input]->image, n->out->image.axis[d]);
-        if (axis < 0) continue;
-        in->start[axis] = n->region.start[d];
-        in->size[axis] = n->region.size[d];
-    }
-}
-
 static void need(const fv_need *n, fv_region *in) {
     for (int k = MOVING; k <= START; k++) {
         in[k] = (fv_region){ 0 };
-        if (n->in[k]->kind == FV_KIND_IMAGE) whole_of(n, k, &in[k]);
+        if (n->in[k]->kind == FV_KIND_IMAGE) fv__voxels_part(n, k, n->out->image.ndim - 2, &in[k]);
     }
-}
-
-static int64_t voxels_of(const fv_image_type *type, const fv_physical *place) {
-    int64_t all = 1;
-    for (int c = 0; c < place->n; c++) all *= type->shape[place->axis[c]];
-    return all;
 }
 
 typedef struct {
@@ -223,13 +259,13 @@ static size_t lay_out(const fv_need *n, void *scratch, state *s) {
     fv_scratch         pieces = { scratch, 0 };
     fv__physical_find(&n->in[MOVING]->image, "", &s->moving, NULL);
     fv__physical_find(&n->in[FIXED]->image, "", &s->fixed, NULL);
-    s->voxels = voxels_of(&n->in[FIXED]->image, &s->fixed);
+    s->voxels = fv__voxels_count(&n->in[FIXED]->image, &s->fixed);
     s->fit = (fv_fit){ .n = s->fixed.n,
                        .kind = p->kind.index,
                        .metric = p->metric.index < FIRST_FIT ? FV_FIT_CORRELATION : p->metric.index - FIRST_FIT,
                        .bins = (int)p->bins,
                        .iterations = (int)p->iterations,
-                       .room = FV_MIN(s->voxels, p->samples) };
+                       .room = FV_MIN(s->voxels, p->samples ? p->samples : SAMPLES) };
     int64_t longest = 0;
     for (int k = MOVING; k <= FIXED; k++) longest = FV_MAX(longest, n->in[k]->image.shape[n->in[k]->image.ndim - 1]);
     s->row = fv__scratch_take(&pieces, longest * (int64_t)sizeof(float));
@@ -239,7 +275,7 @@ static size_t lay_out(const fv_need *n, void *scratch, state *s) {
     if (s->by_phase)
         fv__phase_lay_out(&s->phase, &pieces);
     else
-        fv__fit_lay_out(&s->fit, voxels_of(&n->in[MOVING]->image, &s->moving), &pieces);
+        fv__fit_lay_out(&s->fit, fv__voxels_count(&n->in[MOVING]->image, &s->moving), &pieces);
     return pieces.used;
 }
 
@@ -248,82 +284,18 @@ static size_t scratch(const fv_need *n) {
     return lay_out(n, NULL, &s);
 }
 
-/* What is known of the values of an image. */
+/* How voxels of the fixed image become samples. */
 typedef struct {
-    double sum, squares, low, high, moment[3];
-    bool   finite;
-} summary;
+    state           *s;
+    fv_voxel_scale   by;
+    fv_voxel_summary of;
+    uint64_t         limit; /* a voxel is taken whose hash is below; 0: all are */
+} sampling;
 
-/* Calls visit with each row of an image's part at a place of its other axes: n values, that of voxel `at`, and along which of x,
- * y, z they lie (3: along an axis that is not spatial, and there is one). */
-typedef void row_visit(state *s, void *context, const float *row, int64_t n, const int64_t at[3], int along);
-
-static void each_row(state *s, const fv_block *block, const fv_physical *place, const fv_region *part, row_visit *visit,
-                     void *context) {
-    fv_rows rows;
-    int     last = part->ndim - 1, along = 3;
-    for (int c = 0; c < place->n; c++)
-        if (place->axis[c] == last) along = c;
-    for (fv__rows_begin(&rows, part); fv__rows_next(&rows);) {
-        int64_t at[3] = { 0 };
-        for (int c = 0; c < place->n; c++) at[c] = rows.position[place->axis[c]];
-        fv__kernels_current()->convert(s->row, FV_FLOAT32, fv__block_at(block, rows.position), block->dtype, part->size[last]);
-        visit(s, context, s->row, part->size[last], at, along);
-    }
-}
-
-static void summarize_row(state *s, void *context, const float *row, int64_t n, const int64_t at[3], int along) {
-    summary *m = context;
-    (void)s;
-    for (int64_t i = 0; i < n; i++) {
-        double value = (double)row[i];
-        m->finite = m->finite && isfinite(value);
-        m->sum += value;
-        m->squares += value * value;
-        m->low = FV_MIN(m->low, value);
-        m->high = FV_MAX(m->high, value);
-        for (int c = 0; c < 3; c++) m->moment[c] += value * (double)(at[c] + (c == along ? i : 0));
-    }
-}
-
-static fv_status summarize(state *s, const fv_block *block, const fv_physical *place, const fv_region *part, const char *name,
-                           summary *m, fv_error *error) {
-    *m = (summary){ .low = INFINITY, .high = -INFINITY, .finite = true };
-    each_row(s, block, place, part, summarize_row, m);
-    if (!m->finite)
-        return fv_fail(error, FV_ERROR_INPUT, "%s holds nan or infinite values: replace them, as where(isfinite(%s), %s, 0)",
-                       name, name, name);
-    if (!(m->high > m->low))
-        return fv_fail(error, FV_ERROR_INPUT, "%s is constant, %g everywhere: nothing in it can be recognised", name, m->low);
-    return FV_OK;
-}
-
-typedef struct {
-    double   offset, share; /* value becomes (value - offset) * share */
-    uint64_t limit;         /* a voxel is taken whose hash is below */
-    summary  of;
-    float   *to; /* an image of that size, x fastest */
-    int64_t  size[3];
-} scale;
-
-static scale scale_of(const summary *m, double voxels) {
-    double mean = m->sum / voxels, variance = m->squares / voxels - mean * mean;
-    return (
-        scale){ .offset = mean, .share = 1 / sqrt(FV_MAX(variance, 1e-12 * (m->high - m->low) * (m->high - m->low))), .of = *m };
-}
-
-static void keep_row(state *s, void *context, const float *row, int64_t n, const int64_t at[3], int along) {
-    const scale *by = context;
-    int64_t      step[3] = { 1, by->size[0], by->size[0] * by->size[1] };
-    float       *to = by->to + at[0] * step[0] + at[1] * step[1] + at[2] * step[2];
-    (void)s;
-    for (int64_t i = 0; i < n; i++) to[along < 3 ? i * step[along] : 0] = (float)(((double)row[i] - by->offset) * by->share);
-}
-
-static void sample_row(state *s, void *context, const float *row, int64_t n, const int64_t at[3], int along) {
-    const scale  *by = context;
-    fv_fit       *f = &s->fit;
-    const double *m = s->fixed.space;
+static void sample_row(void *context, const float *row, int64_t n, const int64_t at[3], int along) {
+    const sampling *by = context;
+    fv_fit         *f = &by->s->fit;
+    const double   *m = by->s->fixed.space;
     for (int64_t i = 0; i < n && f->count < f->room; i++) {
         int64_t voxel[3] = { at[0], at[1], at[2] };
         if (along < 3) voxel[along] += i;
@@ -334,7 +306,7 @@ static void sample_row(state *s, void *context, const float *row, int64_t n, con
                         m[c * 4 + 3] - f->centre[c]);
         double bin = ((double)row[i] - by->of.low) / (by->of.high - by->of.low) * f->bins;
         f->bin[f->count] = (uint8_t)FV_MIN(bin, f->bins - 1);
-        f->value[f->count++] = (float)(((double)row[i] - by->offset) * by->share);
+        f->value[f->count++] = (float)(((double)row[i] - by->by.offset) * by->by.share);
     }
 }
 
@@ -353,14 +325,15 @@ static void middle_of(const fv_image_type *type, const fv_physical *place, doubl
 }
 
 /* The centre of what lies above the least value. */
-static void mass_of(const fv_image_type *type, const fv_physical *place, const summary *m, double mass[3]) {
-    double voxel[3] = { 0 }, voxels = (double)voxels_of(type, place), weight = m->sum - m->low * voxels;
+static void mass_of(const fv_image_type *type, const fv_physical *place, const fv_voxel_summary *m, double mass[3]) {
+    double voxel[3] = { 0 }, voxels = (double)fv__voxels_count(type, place), weight = m->sum - m->low * voxels;
     for (int c = 0; c < place->n; c++)
         voxel[c] = (m->moment[c] - m->low * voxels * (double)(type->shape[place->axis[c]] - 1) / 2) / weight;
     place_at(place->space, voxel, mass);
 }
 
-static void begin(state *s, const fv_run *r, const summary *moving, const summary *fixed, const int64_t *before) {
+static void begin(state *s, const fv_run *r, const fv_voxel_summary *moving, const fv_voxel_summary *fixed,
+                  const int64_t *before) {
     const registering *p = r->need.params;
     fv_fit            *f = &s->fit;
     double             from[3], to[3], matrix[12];
@@ -399,19 +372,20 @@ static double edge_of(const fv_physical *place) {
     return least;
 }
 
-static void prepare(state *s, const fv_run *r, const summary *moving, const summary *fixed, const fv_region part[2]) {
-    fv_fit *f = &s->fit;
-    double  voxels = (double)voxels_of(&r->need.in[MOVING]->image, &s->moving), squares = 0;
-    scale   by = scale_of(fixed, (double)s->voxels), to = f->metric == FV_FIT_MEAN_SQUARES ? by : scale_of(moving, voxels);
+static void prepare(state *s, const fv_run *r, const fv_voxel_summary *moving, const fv_voxel_summary *fixed,
+                    const fv_region part[2]) {
+    fv_fit        *f = &s->fit;
+    double         squares = 0;
+    int64_t        voxels = fv__voxels_count(&r->need.in[MOVING]->image, &s->moving);
+    sampling       by = { .s = s, .by = fv__voxels_scale(fixed, s->voxels), .of = *fixed };
+    fv_voxel_scale to = f->metric == FV_FIT_MEAN_SQUARES ? by.by : fv__voxels_scale(moving, voxels);
     for (int c = 0; c < 3; c++) f->size[c] = c < f->n ? r->need.in[MOVING]->image.shape[s->moving.axis[c]] : 1;
     fv__matrix_invert(s->moving.space, f->voxels);
-    to.to = f->moving;
-    memcpy(to.size, f->size, sizeof to.size);
     f->edge = edge_of(&s->fixed);
     f->count = 0;
     if (s->voxels > f->room) by.limit = (uint64_t)((double)f->room / (double)s->voxels * 0x1p64);
-    each_row(s, r->in[MOVING], &s->moving, &part[MOVING], keep_row, &to);
-    each_row(s, r->in[FIXED], &s->fixed, &part[FIXED], sample_row, &by);
+    fv__voxels_keep(r->in[MOVING], &s->moving, &part[MOVING], s->row, &to, f->size, f->moving);
+    fv__voxels_visit(r->in[FIXED], &s->fixed, &part[FIXED], s->row, sample_row, &by);
     f->low = (moving->low - to.offset) * to.share;
     f->width = (moving->high - moving->low) * to.share / (f->bins - 5);
     for (int64_t i = 0; i < f->count; i++)
@@ -429,14 +403,13 @@ static void matrix_of(const fv_fit *f, double matrix[12]) {
     }
 }
 
-static fv_status fit_shift(state *s, const fv_run *r, const summary of[2], const fv_region part[2], double matrix[12],
+static fv_status fit_shift(state *s, const fv_run *r, const fv_voxel_summary of[2], const fv_region part[2], double matrix[12],
                            fv_error *error) {
     double back[12], by[12] = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0 }, shift[3];
     for (int k = MOVING; k <= FIXED; k++) {
-        scale to = scale_of(&of[k], (double)s->voxels);
-        to.to = k == MOVING ? s->phase.moving : s->phase.fixed;
-        memcpy(to.size, s->phase.size, sizeof to.size);
-        each_row(s, r->in[k], k == MOVING ? &s->moving : &s->fixed, &part[k], keep_row, &to);
+        fv_voxel_scale to = fv__voxels_scale(&of[k], s->voxels);
+        fv__voxels_keep(r->in[k], k == MOVING ? &s->moving : &s->fixed, &part[k], s->row, &to, s->phase.size,
+                        k == MOVING ? s->phase.moving : s->phase.fixed);
     }
     if (!fv__phase_run(&s->phase, shift))
         return fv_fail(error, FV_ERROR_INPUT, "moving and fixed have nothing in common: no shift fits better than others");
@@ -451,16 +424,17 @@ static fv_status fit_shift(state *s, const fv_run *r, const summary of[2], const
 
 /* One transform: that of a place of the axes before. */
 static fv_status fit_one(state *s, const fv_run *r, const int64_t *before, double matrix[12], fv_error *error) {
-    summary   of[2];
-    fv_region part[2];
+    fv_voxel_summary of[2];
+    fv_region        part[2];
     for (int k = MOVING; k <= FIXED; k++) {
         fv_need one = r->need;
         for (int d = 0; d < one.out->image.ndim - 2; d++) {
             one.region.start[d] = before[d];
             one.region.size[d] = 1;
         }
-        whole_of(&one, k, &part[k]);
-        FV_TRY(summarize(s, r->in[k], k == MOVING ? &s->moving : &s->fixed, &part[k], inputs[k].name, &of[k], error));
+        fv__voxels_part(&one, k, one.out->image.ndim - 2, &part[k]);
+        FV_TRY(fv__voxels_summarize(r->in[k], k == MOVING ? &s->moving : &s->fixed, &part[k], s->row, inputs[k].name, &of[k],
+                                    error));
     }
     if (s->by_phase) return fit_shift(s, r, of, part, matrix, error);
     begin(s, r, &of[MOVING], &of[FIXED], before);
