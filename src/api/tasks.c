@@ -157,7 +157,7 @@ static void describe(const fv_stage *stage, char *text, size_t size) {
         const fv_node *node = step ? stage->steps[s].node : stage->targets[s - stage->nsteps].node;
         const char    *name = fv__node_called(node, NULL)->name;
         if (node->op->role != FV_OP_NONE || !strcmp(name, last)) continue;
-        fv__bytes_printf(&all, "%s%s", all.size ? "-" : "", name);
+        fv__bytes_printf(&all, "%s%s", all.size ? "." : "", name);
         last = name;
     }
     fv__bytes_append(&all, "", 1);
@@ -451,10 +451,21 @@ static fv_status run_task(fv_tasks *t, const fv_stage *stage, int64_t task, fv_e
     return fv__task_run(t->instance, stage, task, t->worker, &facts, error);
 }
 
+/* A pass whose results are there counts as done, and its tasks would make nothing; but whoever asks for them has lost what they
+ * made. */
+static void reopen(const fv_tasks *t, const fv_stage *stage) {
+    for (int k = 0; k < stage->ntargets; k++) {
+        const fv_target *target = &stage->targets[k];
+        if (target->kind != FV_TARGET_PASS) continue;
+        fv__store_drop(t->context.store, fv__key_result(target->node, target->pass, &stage->lattice, -1), false);
+    }
+}
+
 fv_status fv_tasks_run(fv_tasks *t, int number, int64_t task, fv_error *error) {
     const fv_stage *stage = &t->instance->plan->stages[number];
     fv_session     *before = fv__session_enter(t->pipeline->session);
-    fv_status       status = task == FV_TASK_END ? fv__stage_end(t->instance, stage, error) : run_task(t, stage, task, error);
+    reopen(t, stage);
+    fv_status status = task == FV_TASK_END ? fv__stage_end(t->instance, stage, error) : run_task(t, stage, task, error);
     fv__session_enter(before);
     return status;
 }
