@@ -17,6 +17,7 @@ typedef struct {
     int64_t     executors;
     fv_texts    spark_conf;
     bool        mpi;
+    const char *scheduler;
 } run_options;
 
 static const fv_option options[] = {
@@ -29,6 +30,9 @@ static const fv_option options[] = {
     FV_OPTION(run_options, executors, .min = 1, .max = 1e5, .argument = "N", .doc = "with --engine spark: how many executors"),
     FV_OPTION(run_options, spark_conf, .argument = "KEY=VALUE", .doc = "with --engine spark: a setting of Spark"),
     FV_OPTION(run_options, mpi, .doc = "with --engine spark: workers are ranks of MPI that live in the executors"),
+    FV_OPTION(run_options, scheduler, .argument = "ADDRESS",
+              .doc =
+                  "with --engine dask: where the cluster's scheduler listens, such as tcp://host:8786, or local to try it out"),
     FV_OPTION_END,
 };
 
@@ -54,18 +58,21 @@ static fv_status run_on_cluster(void *context, const fv_run_options *given, fv_r
     return status;
 }
 
-static int run_on_spark(const run_options *o, fv_pipeline *pipeline, const fv_execute *execute) {
-    fv_placing placing = { .engine = "spark" };
+static void add_number(fv_placing *placing, const char *option, int64_t number, char text[24]) {
+    snprintf(text, 24, "%lld", (long long)number);
+    fv_placing_add(placing, option, number ? text : NULL);
+}
+
+static int run_elsewhere(const run_options *o, fv_pipeline *pipeline, const fv_execute *execute) {
+    fv_placing placing = { .engine = o->engine };
     char       executors[24], workers[24], memory[24];
-    snprintf(executors, sizeof executors, "%lld", (long long)o->executors);
-    snprintf(workers, sizeof workers, "%lld", (long long)o->workers);
-    snprintf(memory, sizeof memory, "%lld", (long long)o->memory.bytes);
-    fv_placing_add(&placing, "--master", o->master);
-    fv_placing_add(&placing, "--executors", o->executors ? executors : NULL);
-    fv_placing_add(&placing, "--workers", o->workers ? workers : NULL);
-    fv_placing_add(&placing, "--memory", o->memory.bytes ? memory : NULL);
-    fv_placing_add(&placing, "--mpi", o->mpi ? "yes" : NULL);
+    add_number(&placing, "--workers", o->workers, workers);
+    add_number(&placing, "--memory", o->memory.bytes, memory);
+    add_number(&placing, "--executors", o->executors, executors);
     fv_placing_add(&placing, "--overwrite", o->overwrite ? "yes" : NULL);
+    fv_placing_add(&placing, "--scheduler", o->scheduler);
+    fv_placing_add(&placing, "--master", o->master);
+    fv_placing_add(&placing, "--mpi", o->mpi ? "yes" : NULL);
     for (int i = 0; i < o->spark_conf.count; i++) fv_placing_add(&placing, "--conf", o->spark_conf.items[i]);
     return fv_execute_placed("run", pipeline, &placing, execute);
 }
@@ -78,7 +85,7 @@ static int run(const void *options_, int nargs, char **args) {
     if (!pipeline) return fv_ranks_end(status);
     fv_execute execute = { o->engine,        o->workers, o->memory, o->patience, o->store, o->fresh,   o->overwrite,
                            o->stop_on_error, o->items,   o->into,   o->device,   o->quiet, o->verbose, o->json };
-    if (o->engine && !strcmp(o->engine, "spark")) return run_on_spark(o, pipeline, &execute);
+    if (o->engine && (!strcmp(o->engine, "spark") || !strcmp(o->engine, "dask"))) return run_elsewhere(o, pipeline, &execute);
     if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
     if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */

@@ -23,7 +23,7 @@
 
 #define FV_EXECUTE_OPTIONS(type)                                                                                                 \
     FV_OPTION(type, engine, .argument = "NAME",                                                                                  \
-              .doc = "threads, processes, slurm or spark (on a cluster), or mpi where mpiexec or srun has started it"),          \
+              .doc = "threads, processes, slurm, spark or dask (on a cluster), or mpi where mpiexec or srun has started it"),    \
         FV_OPTION(type, workers, .min = 1, .max = 4096, .argument = "N",                                                         \
                   .doc = "how many tasks run at once; under mpiexec for each rank, with slurm the number of jobs; all cores "    \
                          "if left out"),                                                                                         \

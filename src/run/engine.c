@@ -33,8 +33,8 @@ fv_status fv__engine_named(const char *name, const fv_engine **engine, fv_error 
     if (*engine) return FV_OK;
     fv_bytes names = { 0 };
     for (int i = 0; i < fv__engine_count(); i++) fv__bytes_printf(&names, " %s", fv__engine_at(i)->name);
-    fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine here; known:%s, and slurm and spark in fovea run", name,
-            (char *)names.data);
+    fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine here; known:%s, and slurm, spark and dask in fovea run",
+            name, (char *)names.data);
     fv__bytes_release(&names);
     return FV_ERROR_USAGE;
 }

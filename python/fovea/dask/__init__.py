@@ -4,7 +4,7 @@
     >>> x = da.zeros((200, 300), chunks=(100, 100), dtype="float32")
     >>> smooth = fd.gaussian(x, 2)
     >>> smooth
-    dask.array<fovea-gaussian, shape=(200, 300), dtype=float32, chunksize=(100, 100), chunktype=numpy.ndarray>
+    dask.array<fovea.gaussian, shape=(200, 300), dtype=float32, chunksize=(100, 100), chunktype=numpy.ndarray>
 
 Every operator of fovea is a function here, with the same arguments. It gives dask's own collections, lazily: an image is a dask
 array, a number a dask array without axes, a table a delayed object. What an operator has to know of neighbouring chunks or of the
@@ -17,8 +17,9 @@ except ImportError as _error:
                       "python3-dask and python3-distributed") from None
 
 from .. import _descriptors, _values
+from ._place import run
 
-__all__ = ["lazy"]
+__all__ = ["lazy", "run"]
 
 
 def lazy(*values):

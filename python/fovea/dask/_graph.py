@@ -3,12 +3,16 @@
 The plan of a pipeline is a graph of tasks already: this file gives it dask's form. A task takes the parts of chunks that its
 operators declare to need, cut out where they lie, so that only halos travel. The end of a stage takes the partials of all its
 tasks, which are small. No voxel passes through the process that makes the graph."""
+import os
+import re
+
 import numpy as np
 from dask.array import Array, from_array
 from dask.base import tokenize
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
+from .. import _descriptors as d
 from .. import _library as l
 from .. import _tasks, _text
 from .._compute import _sources_of
@@ -53,8 +57,9 @@ class _Graph:
 
     def __init__(self, spec, sources, token):
         self.spec, self.sources, self.token, self.tasks, self.graph = spec, sources, token, _tasks.Tasks(spec), {}
-        self.names = [f"fovea-{stage.brief.decode() or 'read'}-{tokenize(token, k)}" for k, stage in enumerate(self.tasks.stages)]
-        self.part_names = [f"fovea-part-{tokenize(token, k)}" for k in range(len(self.names))]
+        self.names = [f"fovea.{stage.brief.decode() or 'array'}-{tokenize(token, k)}"
+                      for k, stage in enumerate(self.tasks.stages)]
+        self.part_names = [f"fovea.part-{tokenize(token, k)}" for k in range(len(self.names))]
         for stage, facts in enumerate(self.tasks.stages):
             for task in range(facts.tasks):
                 self.add(stage, task, (self.names[stage], task))
@@ -70,7 +75,7 @@ class _Graph:
 
     def end(self, stage):
         """The key of a stage's results."""
-        return f"fovea-end-{tokenize(self.token, stage)}"
+        return f"fovea.end-{tokenize(self.token, stage)}"
 
     def made(self, stage, task, target):
         """The key of what a task makes."""
@@ -95,20 +100,20 @@ class _Graph:
         if box == chunk:
             return whole
         starts, stops = zip(*[(a - f, b - f) for (a, b), (f, _) in zip(box, chunk)])
-        key = (f"fovea-halo-{tokenize(whole[0])}", *whole[1:], *starts, *stops)
+        key = (f"fovea.halo-{tokenize(whole[0])}", *whole[1:], *starts, *stops)
         self.graph[key] = (cut, whole, list(starts), list(stops))
         return key
 
     def add_values(self):
         """A task that finds all numbers and tables; gives its key."""
-        key = f"fovea-values-{self.token}"
+        key = f"fovea.values-{self.token}"
         needs = [self.needed(need, index) for need, index in self.tasks.needs(_tasks.VALUES, 0)]
         self.graph[key] = (find_values, self.spec, needs)
         return key
 
     def own(self, name, value):
         """The name of a value's collection."""
-        return f"fovea-{value._hint}-{tokenize(self.token, name)}"
+        return f"fovea.{value._hint}-{tokenize(self.token, name)}"
 
     def collection(self, name, value, values_key):
         """The layer and the maker of the dask collection that a wanted value becomes."""
@@ -127,7 +132,7 @@ class _Graph:
 def _source_array(value):
     """The dask array behind an image of the program."""
     if not isinstance(value, SourceImage):
-        return from_array(value._array, chunks="auto", name="fovea-array-" + tokenize(value._array))
+        return from_array(value._array, chunks="auto", name="fovea.array-" + tokenize(value._array))
     if value._source.array is None:
         raise UsageError("only dask arrays and numpy arrays can be parts of a dask graph; dask.array.from_array takes zarr and "
                          "h5py arrays, dask.array.from_zarr opens them in each worker")
@@ -143,6 +148,20 @@ def _lattice(values, sources):
     return tuple(max(sizes) for sizes in first.chunks) if shapes <= {first.shape} else None
 
 
+def _with_whole_paths(lines, operators):
+    """The text with names of files as workers in other folders have to know them."""
+    for name in operators & d.file_operators():
+        for parameter in (p["name"] for p in d.all_operators()[name]["parameters"] if p.get("file")):
+            call = re.compile(rf'( = {name}\(.*\b{parameter} = )"((?:[^"\\]|\\.)*)"')
+            lines = [call.sub(lambda m: m[1] + _text.quoted(_whole_path(m[2].replace('\\"', '"').replace("\\\\", "\\"))), line)
+                     for line in lines]
+    return lines
+
+
+def _whole_path(name):
+    return name if "://" in name else os.path.abspath(name)
+
+
 def collections_of(values):
     """Dask collections of fovea values, one for each, on one graph."""
     for value in values:
@@ -150,7 +169,8 @@ def collections_of(values):
             raise TypeError(f"an image, a number or a table of fovea is needed, not {type(value).__name__}")
         if any(isinstance(v, GivenTable) for v in _all_before(value)):
             raise UsageError("a table of this program is not known to dask's workers: write it to a file that they can read")
-    lines, names, _ = _text.lines_of(values)
+    lines, names, operators = _text.lines_of(values)
+    lines = _with_whole_paths(lines, operators)
     images = _sources_of(values)
     sources = [_source_array(image) for image in images]
     arrays = tuple((names[id(i)], bytes(i._type.image), a.chunks) for i, a in zip(images, sources))
@@ -162,7 +182,7 @@ def collections_of(values):
     graph = _Graph(spec, sources, token)
     values_key = graph.add_values() if any(not isinstance(v, Image) for v in values) else None
     found = []
-    shared = f"fovea-tasks-{token}"
+    shared = f"fovea.tasks-{token}"
     layers = HighLevelGraph.from_collections(shared, graph.graph, dependencies=sources)
     for value in values:
         layer, make = graph.collection(names[id(value)], value, values_key)

@@ -1,31 +1,23 @@
 """The program that `fovea run --engine spark` starts: `python -m fovea.spark RUN_FOLDER --master URL ...`.
 
-It is the driver of a Spark application that places workers on a run that is frozen in a folder. When its standard input ends it
-stops them and ends too. What went wrong is the last thing that it prints."""
-import argparse
+It is the driver of a Spark application that places workers on a run that is frozen in a folder."""
 import os
 import re
-import signal
 import socket
 import sys
-import threading
 
-from .._errors import Error, MissingPart, OutOfMemory, UsageError
-from .._placed import PlacedRun
+from .._errors import UsageError
+from .._placed_program import arguments, program
 from ._find import find_pyspark
 from ._mpi import work_on_ranks
 from ._place import OF_OVERHEAD, context_of, explain, place
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(prog="python -m fovea.spark")
-    parser.add_argument("run")
+    parser = arguments("spark")
     parser.add_argument("--master")
     parser.add_argument("--executors", type=int)
-    parser.add_argument("--workers", type=int)
-    parser.add_argument("--memory", type=int)
     parser.add_argument("--mpi")
-    parser.add_argument("--overwrite")
     parser.add_argument("--conf", action="append", default=[])
     return parser.parse_args()
 
@@ -92,42 +84,22 @@ def _session(given, run):
         raise UsageError(f"no session of Spark at {master}: {explain(failure)}") from None
 
 
-def _end_with_input(run):
-    """Ctrl-C, or the end of the command that started us."""
-    def watch():
-        while os.read(0, 64):
-            pass
-        run.stop()
-        os.kill(os.getpid(), signal.SIGINT)
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def main():
-    """The exit status, after the workers have done what there was."""
-    given, begun, spark = _arguments(), False, None
-    run = PlacedRun(given.run)
-    run.run_options.overwrite = bool(given.overwrite)
-    _end_with_input(run)
+def _work(given, run):
+    spark = _session(given, run)
     try:
-        spark = _session(given, run)
         sc = context_of(spark)
-        begun = True
         if given.mpi:
             work_on_ranks(sc, run, given.memory, given.executors)
         else:
             place(sc, run, given.memory)
-    except KeyboardInterrupt:
-        return 130
-    except (UsageError, MissingPart, OutOfMemory) as problem:
-        print(problem, flush=True)
-        return 2
-    except Error as problem:
-        print(problem, flush=True)
-        return 1 if begun else 2
     finally:
-        if spark is not None:
-            spark.stop()
-    return 0
+        spark.stop()
+
+
+def main():
+    """The exit status, after the workers have done what there was."""
+    given = _arguments()
+    return program(given, lambda run: _work(given, run))
 
 
 if __name__ == "__main__":
