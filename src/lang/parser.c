@@ -11,6 +11,7 @@
 #include "base/take.h"
 #include "lang/lexer.h"
 #include "op/op.h"
+#include "op/params.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -185,24 +186,49 @@ static bool check_argument(parser *p, const arguments *a, const fv__token *name)
     return false;
 }
 
-/* After "(": the arguments and ")". Returns false after a mistake. */
-static bool parse_arguments(parser *p, arguments *a) {
+static const char *as_written(const parser *p, const fv__token *first);
+
+/* The parameter that holds arguments as they are written; NULL: the operator has none. */
+static const fv_param *param_written(const fv_op *op) {
+    for (const fv_param *param = op ? op->params : NULL; param && param->name; param++)
+        if (param->many && !param->file) return param;
+    return NULL;
+}
+
+static void push_written(parser *p, arguments *a, const fv_param *param, const fv__token *first, const char *text) {
+    node *value = new_node(p, FV_EXPR_TEXT, first);
+    value->expr.text = text;
+    push(p, a, (fv_argument){ .name = param->name, .name_span = first->span, .value = &value->expr }, value->height);
+}
+
+/* After "(": the arguments of a call of an operator (NULL: nobody knows it) and ")". Returns false after a mistake. */
+static bool parse_arguments(parser *p, const fv_op *op, arguments *a) {
+    const fv_param  *written = param_written(op);
+    const fv__token *first = NULL;
+    const char      *text = NULL;
     while (!at(p, ")")) {
         const fv__token *name = p->token->kind == FV__TOKEN_NAME && fv__token_is(p->token + 1, "=") ? p->token : NULL;
         if (!check_argument(p, a, name)) return false;
         if (name) p->token += 2;
-        node *value = parse_expression(p);
+        const fv__token *start = p->token;
+        node            *value = parse_expression(p);
         if (!value) return false;
         fv_argument argument = { .value = &value->expr };
         if (name) {
             argument.name = name->text;
             argument.name_span = name->span;
         }
-        push(p, a, argument, value->height);
+        if (name && written && fv__inputs_find(op, name->text) < 0 && !fv__params_find(op, name->text)) {
+            text = fv__arena_printf(&p->program->arena, "%s%s%s = %s", text ? text : "", text ? ", " : "", name->text,
+                                    as_written(p, start));
+            if (!first) first = name;
+        } else
+            push(p, a, argument, value->height);
         if (at(p, "=")) return misplaced_equals(p);
         if (!take(p, ",") && !at(p, ")")) return unexpected(p, "',' or ')' after the argument");
     }
     p->token++;
+    if (text) push_written(p, a, written, first, text);
     return true;
 }
 
@@ -219,7 +245,7 @@ static node *parse_call(parser *p, node *first) {
     node *n = new_node(p, FV_EXPR_CALL, name);
     n->expr.text = name->text;
     n->expr.text_span = name->span;
-    if (take(p, "(") && !parse_arguments(p, &a)) return NULL;
+    if (take(p, "(") && !parse_arguments(p, fv__op_find(name->text), &a)) return NULL;
     if (at(p, "(")) {
         fv__diagnose(p->diagnostics, p->token->span, "the result of a call is a value and cannot be called",
                      "expected an operator or the end of the line, found '('");

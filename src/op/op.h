@@ -157,7 +157,7 @@ typedef struct fv_param {
     bool   late;         /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
                             the operators that use it run; their need must not depend on it */
     bool        file;    /* a text that names a file: the one that a source reads, or that a sink makes */
-    bool        many;    /* of a file: may be a pattern or a list of files; then the call is one of each item */
+    bool        many;    /* of a file: a pattern or a list gives a call of each item; of a text: takes other arguments by name */
     bool        joins;   /* where it is given, what a pattern matches are parts of one image, and no items */
     const char *from;    /* parameter that it takes over from a call that becomes one of its operator; NULL: its namesake */
     const char *choices; /* "reflect|nearest|mirror|constant|wrap" */

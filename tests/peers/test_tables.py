@@ -185,4 +185,18 @@ def a_second_table_larger_than_memory_is_joined_part_by_part(folder):
     assert "no row has a partner" in said and str(right[0][0]) in said, said
 
 
+@test
+def columns_may_be_written_without_quotes(folder):
+    pathlib.Path(folder, "t.csv").write_text("item,a,b\nx_1,3,2\ny_2,9,\n", encoding="utf-8")
+    quoted = run("run", "-e", """with(read("t.csv"), "r = a / b, s = if(a > 5, 'large', 'small'), n = part(item, '_', 1)")""",
+                 folder=folder).stdout
+    plain = run("run", "-e", """read("t.csv") |> with(r = a / b,   # of this row
+     s = if(a > 5, "large", 'small'), n = part(item, "_", 1))""", folder=folder).stdout
+    assert plain == quoted and "1.5" in plain and "large" in plain, (plain, quoted)
+    for text, words in (('with(read("t.csv"), r = c)', "no column c"), ('with(read("t.csv"), "r = a", s = 1)', "given twice"),
+                        ('filter(read("t.csv"), r = a)', "no argument r")):
+        said = run("run", "-e", text, folder=folder, code=2).stderr
+        assert words in said, said
+
+
 main()

@@ -11,7 +11,7 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(
-        with, columns,
+        with, columns, .many = true,
         .doc = "new columns and what they hold, such as \"ratio = mean / mean_2, dish = part(item, '_', 0)\": columns, numbers, "
                "texts in quotes, + - * / **, comparisons (1 or 0), the functions " FV_VALUE_FUNCTIONS " and brackets"),
     FV_PARAM_END,
@@ -122,13 +122,14 @@ const fv_op FV_OP(with) = {
     .infer = infer,
     .passes = passes,
     .rows = true,
-    .doc = "A column may use those that are defined before it. Numbers are computed in float64; a column is one of whole numbers "
+    .doc = "with(t, ratio = mean / mean_2) may be written without quotes. A column may use those that are defined before it. "
+           "Numbers are computed in float64; a column is one of whole numbers "
            "where it is made of whole numbers with + - *, min, max, abs, if or a comparison. What is computed with a missing "
            "number is missing. if(volume > 9, 'large', 'small') chooses; part(item, '_', 0) is the text before the first _, "
            "part(item, '_', -1) that behind the last, missing where there is none; length counts the bytes of a text.",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "cells = measure(label(image > 60), image)\n"
-               "with(cells, \"total = mean * voxels, size = if(voxels > 300, 'large', 'small')\")",
+               "with(cells, total = mean * voxels, size = if(voxels > 300, 'large', 'small'))",
     .see = "filter group select measure",
     .columns = columns,
 };
