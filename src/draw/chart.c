@@ -5,7 +5,7 @@
 
 const unsigned fv__palette[FV_PALETTE] = { 0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0xcc79a7, 0x56b4e9, 0x000000, 0xf0e442 };
 
-enum { MOST_TICKS = 24, TICK = 4 };
+enum { MOST_TICKS = 24, TICK = 4, MOST_LINES = 3 };
 
 void fv__chart_init(fv_chart *c, fv_drawing *drawing, double x, double y, double width, double height, const char *title,
                     const char *label_x, const char *label_y) {
@@ -79,13 +79,49 @@ static void release(words *w) {
 
 /* ---------------------------------------------------------------- room */
 
-/* Names that do not fit side by side run upwards. */
-static bool upright(const fv_chart *c, const words *w) {
-    return c->across.names && c->across.nnames > 1 && w->widest + c->words > c->wide / c->across.nnames;
+/* Room for a name below the axis, and the distance of two lines. */
+static double room_of_name(const fv_chart *c) { return c->wide / FV_MAX(c->across.nnames, 1) - c->words; }
+static double line_step(const fv_chart *c) { return 1.15 * c->words; }
+
+/* The end of the line that begins here: as many words as fit, at least one. */
+static const char *line_end(const char *text, double size, double room) {
+    const char *end = text + strcspn(text, " ");
+    while (*end) {
+        const char *next = end + 1 + strcspn(end + 1, " ");
+        char       *line = fv__sprintf("%.*s", (int)(next - text), text);
+        bool        fits = fv__text_width(line, size) <= room;
+        free(line);
+        if (!fits) break;
+        end = next;
+    }
+    return end;
 }
 
+/* How many lines the longest name takes if names are broken between their words; 0: a word or the lines are too long. */
+static int lines_of_names(const fv_chart *c) {
+    int most = 1;
+    for (int i = 0; i < c->across.nnames; i++) {
+        int lines = 0;
+        for (const char *p = c->across.names[i]; *p; lines++) {
+            const char *end = line_end(p, c->words, room_of_name(c));
+            char       *line = fv__sprintf("%.*s", (int)(end - p), p);
+            bool        fits = fv__text_width(line, c->words) <= room_of_name(c);
+            free(line);
+            if (!fits || lines == MOST_LINES) return 0;
+            p = end + (*end == ' ');
+        }
+        most = FV_MAX(most, lines);
+    }
+    return most;
+}
+
+/* Names that do not fit side by side run upwards. */
+static bool upright(const fv_chart *c) { return c->across.names && c->across.nnames > 1 && !lines_of_names(c); }
+
 static double below(const fv_chart *c, const words *w) {
-    double names = upright(c, w) ? fmin(w->widest, 0.35 * c->height) : c->words;
+    double names = upright(c)                                ? fmin(w->widest, 0.35 * c->height)
+                   : c->across.names && c->across.nnames > 1 ? c->words + (lines_of_names(c) - 1) * line_step(c)
+                                                             : c->words;
     return TICK + 3 + names + (*w->label ? 1.7 * c->words : 0) + 0.6 * c->words;
 }
 
@@ -101,18 +137,26 @@ static void make_room(fv_chart *c, const words *across, const words *up) {
 /* ---------------------------------------------------------------- drawing */
 
 static void draw_name(const fv_chart *c, int i, bool up, double room) {
-    double x = fv__chart_x(c, i), bottom = c->top + c->high;
-    char  *text = fv__text_fit(c->across.names[i], c->words, room);
-    if (up)
+    double x = fv__chart_x(c, i), bottom = c->top + c->high, y = bottom + TICK + 1 + c->words;
+    if (up) {
+        char *text = fv__text_fit(c->across.names[i], c->words, room);
         fv__draw_text_up(c->drawing, x + 0.35 * c->words, bottom + TICK + 3, c->words, FV_TEXT_RIGHT, FV_CHART_INK, text);
-    else
-        fv__draw_text(c->drawing, x, bottom + TICK + 1 + c->words, c->words, FV_TEXT_MIDDLE, FV_CHART_INK, "%s", text);
-    free(text);
+        free(text);
+        return;
+    }
+    for (const char *p = c->across.names[i]; *p; y += line_step(c)) {
+        const char *end = c->across.nnames > 1 ? line_end(p, c->words, room_of_name(c)) : p + strlen(p);
+        char       *line = fv__sprintf("%.*s", (int)(end - p), p), *text = fv__text_fit(line, c->words, room);
+        fv__draw_text(c->drawing, x, y, c->words, FV_TEXT_MIDDLE, FV_CHART_INK, "%s", text);
+        free(text);
+        free(line);
+        p = end + (*end == ' ');
+    }
 }
 
 /* Every name, or every second, third ... where they would touch. */
-static void draw_names(const fv_chart *c, const words *w) {
-    bool   up = upright(c, w);
+static void draw_names(const fv_chart *c) {
+    bool   up = upright(c);
     double wide = c->wide / FV_MAX(c->across.nnames, 1);
     int    each = up ? FV_MAX((int)ceil(1.15 * c->words / wide), 1) : 1;
     for (int i = 0; i < c->across.nnames; i += each) draw_name(c, i, up, up ? 0.35 * c->height : wide);
@@ -125,7 +169,7 @@ static void draw_across(const fv_chart *c, const words *w) {
         fv__draw_line(c->drawing, x, bottom, x, bottom + TICK, 0.8, FV_CHART_INK);
         fv__draw_text(c->drawing, x, bottom + TICK + 1 + c->words, c->words, FV_TEXT_MIDDLE, FV_CHART_INK, "%s", w->texts[i]);
     }
-    if (c->across.names) draw_names(c, w);
+    if (c->across.names) draw_names(c);
     char *label = fv__text_fit(w->label, c->words, c->width);
     fv__draw_text(c->drawing, c->left + c->wide / 2, c->y + c->height - 0.6 * c->words, c->words, FV_TEXT_MIDDLE, FV_CHART_INK,
                   "%s", label);

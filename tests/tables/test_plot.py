@@ -119,6 +119,19 @@ def axes_carry_names_and_units(folder):
 
 
 @test
+def long_names_are_broken_between_words_or_run_upwards(folder):
+    long, wide = "treated for ten days with it", "x" * 60
+    write_csv(folder, "t.csv", ["g", "v"], [(name, k) for name in ("control", long) for k in range(5)])
+    words = svg(folder, 'plot(read("t.csv"), x = "g", y = "v", size = [60, 50])')
+    lines = words[words.index("control") + 1:-1]
+    assert len(lines) > 1 and " ".join(lines) == long, words
+    write_csv(folder, "u.csv", ["g", "v"], [(name, k) for name in ("control", wide) for k in range(5)])
+    svg(folder, 'plot(read("u.csv"), x = "g", y = "v")')
+    drawn = pathlib.Path(folder, "p.svg").read_text()
+    assert drawn.count("rotate(-90)") == 3, drawn  # both names, and that of the axis
+
+
+@test
 def large_tables_make_small_pictures(folder):
     np = numpy()
     random = np.random.default_rng(3)
