@@ -10,7 +10,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
-from fovea_test import main, run, test
+from fovea_test import Skip, main, run, test
 from scipy import ndimage
 from skimage.measure import marching_cubes, mesh_surface_area
 
@@ -122,6 +122,31 @@ def surfaces_are_closed_and_face_outwards(folder):
         turned = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
         long = np.linalg.norm(turned, axis=1) > 1e-3
         assert (np.einsum("ij,ij->i", turned, normals)[long] > 0).all()
+
+
+@test
+def vtk_opens_the_files_and_finds_the_same_area_and_volume(folder):
+    try:
+        import vtk
+    except ImportError:
+        raise Skip("no vtk; on Debian: apt-get install python3-vtk9") from None
+    np.save(os.path.join(folder, "ball.npy"), BALL)
+    run("run", "-e", 'm = mesh(read("ball.npy"), level = 0)\nwrite(m, "m.vtp")\nwrite(m, "m.ply")\nwrite(m, "m.stl")\n'
+        'group(m, "", "count() as n, sum(area) as area") |> write("m.csv")', folder=folder)
+    row = next(csv.DictReader(open(os.path.join(folder, "m.csv"), encoding="utf-8")))
+    for ending, reader in (("vtp", vtk.vtkXMLPolyDataReader()), ("ply", vtk.vtkPLYReader()), ("stl", vtk.vtkSTLReader())):
+        reader.SetFileName(os.path.join(folder, "m." + ending))
+        reader.Update()
+        surface, open_edges, sizes = reader.GetOutput(), vtk.vtkFeatureEdges(), vtk.vtkMassProperties()
+        open_edges.SetInputData(surface)
+        open_edges.FeatureEdgesOff()
+        open_edges.Update()
+        sizes.SetInputData(surface)
+        sizes.Update()
+        assert reader.GetErrorCode() == 0 and surface.GetNumberOfPolys() == int(row["n"]), ending
+        assert open_edges.GetOutput().GetNumberOfCells() == 0, ending  # closed
+        assert abs(sizes.GetSurfaceArea() / float(row["area"]) - 1) < 1e-5, ending
+        assert abs(sizes.GetVolume() / (4 / 3 * np.pi * 11 ** 3) - 1) < 0.01, ending
 
 
 @test
