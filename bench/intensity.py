@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Intensity operators beside OpenCV, scikit-learn and scikit-image, in one run.
+"""Intensity operators beside OpenCV, scikit-learn, scikit-image and, where it is installed, SimpleITK, in one run.
 
 Each is done by turns; medians of processor time are compared. That of Fovea is of the whole command less the time of one that
 only reads and writes the same files; that of the others is of the call.
@@ -22,6 +22,11 @@ import skimage.metrics
 import skimage.restoration
 from sklearn.cluster import KMeans
 
+try:
+    import SimpleITK as sitk
+except ImportError:
+    sitk = None
+
 FOVEA = os.environ.get("FOVEA", str(pathlib.Path(__file__).resolve().parent.parent / "build" / "fovea"))
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 
@@ -41,6 +46,14 @@ def call(function):
     return time.process_time() - start
 
 
+def n4(image):
+    """As SimpleITK's own example: every fourth voxel, Otsu's mask; then the whole image divided by the field."""
+    whole = sitk.GetImageFromArray(image)
+    method = sitk.N4BiasFieldCorrectionImageFilter()
+    method.Execute(sitk.Shrink(whole, [4] * 3), sitk.Shrink(sitk.OtsuThreshold(whole, 0, 1, 200), [4] * 3))
+    return whole / sitk.Exp(method.GetLogBiasFieldAsImage(whole))
+
+
 def main():
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -49,6 +62,8 @@ def main():
         small = np.ascontiguousarray(large[:1000, :1000] >> 8).astype(np.uint8)
         for name, array in (("large", large), ("values", values), ("small", small)):
             np.save(f"{folder}/{name}.npy", array)
+        command(folder, 'phantom("t1", [160, 192, 192]) |> convert("float32") |> write("head.npy")')
+        head = np.load(f"{folder}/head.npy")
         cases = [
             ("clahe 4000x4000 uint16, OpenCV", "large", "clahe(a)", lambda: cv2.createCLAHE(40, (8, 8)).apply(large)),
             ("kmeans 8 classes of 10 M values, scikit-learn", "values", "kmeans(a, 8)",
@@ -62,6 +77,9 @@ def main():
             ("ssim 4000x4000 uint16, scikit-image", "large", "ssim(a, a[::-1])",
              lambda: skimage.metrics.structural_similarity(large, large[::-1])),
         ]
+        if sitk:
+            cases.append(("correct_bias 160x192x192 float32, SimpleITK's N4", "head", "correct_bias(a, shrink = 4)",
+                          lambda: n4(head)))
         for name, source, expression, peer in cases:
             scalar = expression.startswith("ssim")
             floor = f'max(read("{source}.npy"))' if scalar else f'write(read("{source}.npy"), "out.npy")'
