@@ -120,6 +120,20 @@ static int show_found(const devices_options *o) {
     return FV_EXIT_WELL;
 }
 
+/* As Spark wants to be told, by the script that spark.executor.resource.gpu.discoveryScript names. */
+static int discover(void) {
+    fv_error         error = { 0 };
+    fv_device_facts *facts;
+    int              count;
+    fv_status        status = fv_devices_find(false, &facts, &count, &error);
+    if (status != FV_OK) return fv_explain("devices", NULL, status, &error);
+    printf("{\"name\": \"gpu\", \"addresses\": [");
+    for (int d = 0; d < count; d++) printf("%s\"%d\"", d ? ", " : "", d);
+    printf("]}\n");
+    free(facts);
+    return FV_EXIT_WELL;
+}
+
 /* The scheduler's view if one runs. */
 static int show(const devices_options *o, int *lines, bool or_found) {
     enum { ROOM = 1 << 20 };
@@ -187,14 +201,15 @@ static int run(const void *options_, int nargs, char **args) {
     if (!strcmp(what, "serve")) return serve(o);
     if (!strcmp(what, "watch")) return watch(o);
     if (!strcmp(what, "study")) return study(o);
-    fv_complain("devices", "%s is none of list, serve, watch, policy NAME, lease -- COMMAND, study", what);
+    if (!strcmp(what, "discover")) return discover();
+    fv_complain("devices", "%s is none of list, serve, watch, policy NAME, lease -- COMMAND, study, discover", what);
     return FV_EXIT_REFUSED;
 }
 
 const fv_command fv_cmd_devices = {
     .name = "devices",
     .brief = "share the devices of this node among programs",
-    .usage = "[list | serve | watch | policy NAME | lease -- COMMAND... | study]",
+    .usage = "[list | serve | watch | policy NAME | lease -- COMMAND... | study | discover]",
     .least = 0,
     .most = -1,
     .doc = "Without a word, it lists the devices that OpenCL finds here, with their memory and measured speed. If a scheduler "
@@ -207,7 +222,8 @@ const fv_command fv_cmd_devices = {
            "<fovea/device_lease.h>. `watch` shows who is using the devices, `policy` changes how devices are chosen.\n"
            "`study` compares the policies: worker processes borrow a few devices for many tasks. The tasks are OpenCL kernels if "
            "there are enough devices (PoCL is asked for them). It shows how long everything took, who waited and how full the "
-           "devices were, in the terminal, in tables and in pictures.",
+           "devices were, in the terminal, in tables and in pictures.\n"
+           "`discover` tells Spark which devices a machine has. A worker there uses those that Spark gives to its task.",
     .examples = "fovea devices serve --device card0:40G --device card1:40G\nfovea devices lease --memory 2G -- ./train\n"
                 "fovea devices policy least-processes\nfovea devices watch\n"
                 "fovea devices study --workers 12 --tasks 48 --devices 3 --memory 2G",

@@ -32,6 +32,8 @@ def devices_are_found_with_memory_and_speed(folder):
     assert three[0]["kind"] == three[2]["kind"] and "pthread" in three[0]["name"]
     text = run("devices", folder=folder, environment=THREE).stdout
     assert "opencl:2" in text and "2.0 GiB" in text, text
+    told = json.loads(run("devices", "discover", folder=folder, environment=THREE).stdout)
+    assert told == {"name": "gpu", "addresses": ["0", "1", "2"]}, told
 
 
 @test
