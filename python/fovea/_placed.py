@@ -117,12 +117,14 @@ def version():
 
 
 @contextlib.contextmanager
-def placed_run(pipeline, params=None, **options):
-    """Checks a pipeline as fovea.run does, and freezes it for workers elsewhere."""
+def placed_run(pipeline, params=None, chunk=None, **options):
+    """Checks a pipeline as fovea.run does, and freezes it for workers elsewhere. chunk: its sizes; chosen if left out."""
     text = os.fspath(pipeline)
     run_options, folder = _options(**options), c.c_void_p()
     with Pipeline() as p:
         _load(p, text, params)
+        if chunk:
+            p.check(l.lib.fv_pipeline_chunk(p.pointer, (c.c_int64 * len(chunk))(*chunk), len(chunk), p.error))
         status = l.lib.fv_pipeline_freeze(p.pointer, run_options, folder, p.error)
         name = l.taken(folder.value)
         p.check(status)

@@ -2,6 +2,7 @@
 """Fovea on a real Spark: executors of its own on this machine, one session for all tests."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -217,6 +218,18 @@ def the_command_says_what_is_wrong(folder):
                environment={"FOVEA_PYTHON": "/nowhere/python"}).stderr
     assert "cannot be started" in said, said
     assert not files(folder, "bubbles*")
+
+
+@there
+def the_examples_of_the_page_run(folder):
+    page = (ROOT / "docs" / "spark.md").read_text()
+    names = {}
+    session()
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
+        exec(block, names)
+    assert names["count"] == fv.run(names["text"], {"level": 90}, store="alone", overwrite=True)[0]
+    assert sorted(names["ranks"].split("\n")) == ["", "rank 0 of 2", "rank 1 of 2"]
+    assert names["same"].count() >= 3 and names["large"].count() == 3 and names["smooth"].first().dtype == "float32"
 
 
 main()

@@ -6,6 +6,7 @@ import sys
 
 from fovea_test import ROOT
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for virtual machines of Java: compile and clean up little
 _session = None
 
 
@@ -21,7 +22,7 @@ def use_environment(folder):
         sys.exit(0)
     if os.environ.get("FOVEA_SPARK") != folder:
         os.environ.update(FOVEA_SPARK=folder, PYSPARK_PYTHON=str(python), PYSPARK_DRIVER_PYTHON=str(python),
-                          SPARK_LOCAL_IP="127.0.0.1")
+                          SPARK_LOCAL_IP="127.0.0.1", JAVA_TOOL_OPTIONS=SHORT_LIVED)
         os.execv(python, [str(python), *sys.argv])
     sys.path.insert(0, str(ROOT / "python"))
 

@@ -42,9 +42,9 @@ def wait_for_executors(sc, seconds=FIRST_EXECUTOR):
         if time.monotonic() > end:
             if executors_of(sc):
                 return
-            raise Error(f"{sc.master} has started no executor in {seconds} s: it is busy, or has no machine with "
-                        f"{setting(sc, 'spark.executor.memory', '1g')} of memory and {setting(sc, 'spark.executor.cores', 'the')}"
-                        " cores that spark.executor.memory and spark.executor.cores ask for")
+            raise UsageError(f"{sc.master} has started no executor in {seconds} s: it is busy, or has no machine with the "
+                             f"{setting(sc, 'spark.executor.memory', '1g')} of memory and the cores that spark.executor.memory "
+                             "and spark.executor.cores ask for")
         time.sleep(0.05)
 
 
@@ -124,6 +124,11 @@ def _bodies(functions):
     outcome = _placed_worker.outcome
 
     def body(index, _):
+        import os
+        from pyspark import TaskContext
+        devices = TaskContext.get().resources().get("gpu")
+        if devices is not None:
+            os.environ["FOVEA_DEVICE"] = devices.addresses[0]  # the one that Spark has given to this task
         return [outcome(functions[index])]
     return body
 
@@ -198,7 +203,8 @@ def run(spark, pipeline, params=None, *, memory=None, command=None, mpi=False, p
     command: the path of the fovea command on the executors, if it is neither at the driver's path nor in their Python.
     mpi: the workers are ranks of MPI, which solvers with many small steps are faster on.
     progress: called with the fraction that is done, from 0 to 1. resources: a ResourceProfile for the tasks. Other options are
-    those of fovea.run: store, fresh, overwrite. The working directory and the store must lie where all executors see them."""
+    those of fovea.run: store, fresh, overwrite; chunk: sizes of the chunks, a list. The working directory and the store
+    must lie where all executors see them."""
     from .._compute import _bytes
     sc = context_of(spark)
     with placed_run(pipeline, params, **options) as placed:
