@@ -87,5 +87,8 @@ FV_API fv_request fv_estimate_request(const fv_estimate *estimate, fv_job_style 
 FV_API void fv_request_format(const fv_request *request, char text[160]);
 /* For people or programs; the caller frees. */
 FV_API char *fv_estimate_print(const fv_estimate *estimate, fv_form form);
+/* An estimate as such a text at once, for languages that do not know the struct; the caller frees. */
+FV_API fv_status fv_pipeline_estimate_text(fv_pipeline *pipeline, const fv_estimate_options *options, fv_form form, char **text,
+                                           fv_error *error);
 
 #endif

@@ -200,20 +200,13 @@ def estimate(value, params=None, items=None, workers=None, memory=None, seconds=
     from .__main__ import command
     options = l.EstimateOptions(items=int(items or 0), workers=int(workers or 0), memory=_bytes(memory), budget=float(seconds),
                                 store=os.fsencode(store) if store else None, command=os.fsencode(command() or "fovea"))
-    room = c.create_string_buffer(l.ESTIMATE_ROOM)
-
-    def ask(p, out):
-        status = l.lib.fv_pipeline_estimate(p.pointer, options, room, p.error)
-        if not status:
-            out.value = l.lib.fv_estimate_print(room, 1)
-        return status
     if isinstance(value, Value):
         if value._sources():
             raise UsageError("an estimate runs parts of the pipeline in other processes, which do not see arrays of this "
                              "program: write them to files and read these")
         last = list(_text.lines_of([value])[1].values())[-1]
         value = value.text() + (f'write({last}, "result.npy")\n' if isinstance(value, Image) else f"{last}\n")
-    return json.loads(_asked(value, params, ask))
+    return json.loads(_asked(value, params, lambda p, out: l.lib.fv_pipeline_estimate_text(p.pointer, options, 1, out, p.error)))
 
 
 def graph(value, params=None, chunks=False):

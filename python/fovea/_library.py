@@ -80,9 +80,6 @@ class EstimateOptions(c.Structure):
                 ("command", c.c_char_p), ("tell", c.c_void_p), ("context", c.c_void_p), ("cancel", c.c_void_p)]
 
 
-ESTIMATE_ROOM = 1 << 16  # bytes: far more than an fv_estimate has, which only the library looks into
-
-
 def _find():
     """Beside the package in a wheel, in the build folder of a checkout, or where an installation or the system has it."""
     here = pathlib.Path(__file__).resolve().parent
@@ -126,8 +123,7 @@ for _name, _result, *_arguments in (
         ("fv_pipeline_apply", c.c_int, _P, _P, _P, _P, _E),
         ("fv_pipeline_plan", c.c_int, _P, c.POINTER(RunOptions), c.c_int, c.POINTER(_P), _E),
         ("fv_pipeline_graph", c.c_int, _P, c.c_bool, c.POINTER(_P), _E),
-        ("fv_pipeline_estimate", c.c_int, _P, c.POINTER(EstimateOptions), _P, _E),
-        ("fv_estimate_print", _P, _P, c.c_int),
+        ("fv_pipeline_estimate_text", c.c_int, _P, c.POINTER(EstimateOptions), c.c_int, c.POINTER(_P), _E),
         ("fv_pipeline_freeze", c.c_int, _P, c.POINTER(RunOptions), c.POINTER(_P), _E),
         ("fv_work", c.c_int, _T, c.POINTER(WorkOptions), c.POINTER(RunOptions), c.POINTER(_P), _E),
         ("fv_run_renew", c.c_int, _T, _E),

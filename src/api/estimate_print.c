@@ -205,3 +205,12 @@ char *fv_estimate_print(const fv_estimate *e, fv_form form) {
     fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }
+
+fv_status fv_pipeline_estimate_text(fv_pipeline *pipeline, const fv_estimate_options *options, fv_form form, char **text,
+                                    fv_error *error) {
+    fv_estimate e;
+    *text = NULL;
+    FV_TRY(fv_pipeline_estimate(pipeline, options, &e, error));
+    *text = fv_estimate_print(&e, form);
+    return FV_OK;
+}
