@@ -7,6 +7,8 @@ import zlib
 
 import numpy as np
 
+from ._drawn_graph import graph_svg
+
 _ROWS = 10  # of a table that are shown at its head
 _SIDE = 256  # longest side of a thumbnail
 
@@ -66,26 +68,37 @@ def thumbnail(image):
     return _png(grey.astype(np.uint8))
 
 
+def _folded(title, content):
+    return f"<details><summary>{title}</summary>{content}</details>"
+
+
 def image_html(image):
-    """Type, size and spacing of an image, its text, and a thumbnail if that is cheap."""
+    """Type, size and spacing of an image, a thumbnail if that is cheap, and folded up its graph, its plan and its text."""
     spacing = " × ".join(f"{s:g} {u}".strip() for s, u in zip(image.spacing, image.units))
     facts = (f"{' × '.join(map(str, image.shape))} ({' '.join(image.axes)}) · {image.dtype} · "
              f"{image.nbytes / 1e6:.3g} MB · spacing {spacing}")
-    text = html.escape(image.text())
     picture = ""
     if not image.items and image.nbytes <= 1 << 26:
         picture = f'<img alt="middle plane" src="data:image/png;base64,{base64.b64encode(thumbnail(image)).decode()}">'
-    return f"<div><p>{html.escape(facts)}</p>{picture}<details><summary>pipeline</summary><pre>{text}</pre></details></div>"
+    folded = [("graph", graph_svg(image)), ("plan", f"<pre>{html.escape(image.plan())}</pre>"),
+              ("pipeline", f"<pre>{html.escape(image.text())}</pre>")]
+    return f"<div><p>{html.escape(facts)}</p>{picture}{''.join(_folded(*one) for one in folded)}</div>"
 
 
 def shower():
     """What shows the progress of a run: one line that is drawn again, on standard error."""
+    over = []
+
     def show(state):
-        rate = state.bytes_read / state.seconds / 1e6 if state.seconds > 0 else 0
+        if over:
+            return
+        moved, seconds = (state.bytes_read + state.bytes_written) / 1e6, max(state.seconds, 1e-9)
+        rate = f"{moved / seconds:.0f} MB/s" if moved else f"{state.tasks_done / seconds:.0f} tasks/s"
         filled = int(30 * min(state.fraction, 1))
-        sys.stderr.write(f"\r[{'█' * filled}{' ' * (30 - filled)}] {100 * state.fraction:3.0f} %  {rate:.0f} MB/s  "
-                         f"{state.memory / 1e6:.0f} MB")
+        sys.stderr.write(f"\r[{'█' * filled}{' ' * (30 - filled)}] {100 * state.fraction:3.0f} %  {rate}  "
+                         f"{state.memory / 1e6:.0f} MB   ")
         if state.fraction >= 1:
+            over.append(True)
             sys.stderr.write("\n")
         sys.stderr.flush()
     return show

@@ -25,6 +25,9 @@ def the_sample_notebook_runs(folder):
     shown = ["".join(str(out.get("text", "")) + str(out.get("data", "")) for out in cell.outputs)
              for cell in notebook.cells if cell.cell_type == "code"]
     assert "data:image/png" in shown[0] and "300 × 400" in shown[0], shown[0]
+    for word in ("<svg", "phantom", "<summary>plan", "stage 1", "<summary>pipeline", "spacing 1 × 1"):
+        assert word in shown[0], (word, shown[0])
+    assert shown[2].count("<rect") == 11 and "watershed" in shown[2], shown[2].count("<rect")
     assert "stage 1" in shown[1] and "data:image/png" in shown[2], shown[1]
     assert "cells" in shown[3] and "<table>" in shown[3] and "voxels" in shown[3], shown[3]
     assert "watershed" in shown[5] and float(notebook.cells[-1].outputs[0]["data"]["text/plain"]) > 0, shown[-1]
