@@ -13,7 +13,8 @@ numpy.asarray(image), image.compute(), fovea.compute(a, b), image.write("x.tif")
 """
 from . import _library
 from ._compute import compute, estimate, graph, info, plan, run, write
-from ._mapped import BlockError, ItemsError, map_blocks, map_items
+from ._mapped import BlockError, map_blocks
+from ._mapped_items import ItemsError, map_items
 from ._notebook import load_ipython_extension
 from ._errors import Error, InputError, MissingPart, OutOfMemory, UsageError
 from ._tables import Table

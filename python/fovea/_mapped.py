@@ -1,5 +1,4 @@
-"""A function of the program on the blocks of an image, or on the items of a collection."""
-import ctypes as c
+"""A function of the program on the blocks of an image."""
 import hashlib
 import itertools
 import os
@@ -11,7 +10,7 @@ import numpy as np
 
 from . import _library as l
 from . import _workers
-from ._errors import Error, UsageError, raise_status
+from ._errors import Error, UsageError
 from ._values import ArrayImage, Image, Value, array
 
 LARGEST_BLOCK, SMALLEST_BLOCK, BLOCKS = 64 << 20, 1 << 20, 16  # bytes, bytes, and how many of them an image has if they allow it
@@ -20,15 +19,6 @@ LARGEST_BLOCK, SMALLEST_BLOCK, BLOCKS = 64 << 20, 1 << 20, 16  # bytes, bytes, a
 class BlockError(Error):
     """A function failed on a block of an image; the message names the block and has the function's traceback."""
     code = "block"
-
-
-class ItemsError(Error):
-    """A function failed on some items. `results` has what it gave for the others, and None for these; `failures` why, by item."""
-    code = "items"
-
-    def __init__(self, message, results, failures):
-        super().__init__(message)
-        self.results, self.failures = results, failures
 
 
 # ---------------------------------------------------------------- blocks
@@ -80,7 +70,20 @@ class _Blocks:
         return f"block {number + 1} of {len(self.all)} ({where})"
 
 
-def _described(function):
+def add_identity(found, value):
+    """Adds to a hash what a value depends on: its text, the size and time of each file in it, and the arrays of this program."""
+    text = value.text()
+    found.update(text.encode())
+    for name in re.findall(r'"((?:[^"\\]|\\.)*)"', text):
+        if os.path.exists(name):
+            facts = os.stat(name)
+            found.update(repr((facts.st_size, facts.st_mtime_ns)).encode())
+    for source in value._sources():
+        found.update(np.ascontiguousarray(source.compute()).data)
+
+
+def described(function):
+    """A function in words."""
     return getattr(function, "__name__", None) or type(function).__name__
 
 
@@ -127,7 +130,7 @@ class MappedImage(ArrayImage):
                      self._settings["workers"], report)
         if first:
             number, failure = first[0]
-            raise BlockError(f"{_described(function)} failed on {blocks.name(number)}: {failure.why}") from failure.exception
+            raise BlockError(f"{described(function)} failed on {blocks.name(number)}: {failure.why}") from failure.exception
         self._made, self._shared = shared.array, None
 
     def _given(self):
@@ -170,14 +173,9 @@ class MappedImage(ArrayImage):
 
     def _key(self):
         """What the result depends on: the input with the times of its files, the blocks, and the function's version."""
-        found, text = hashlib.blake2b(digest_size=16), self._input.text()
-        found.update(repr((self._settings["version"], self._blocks.all, self._blocks.halo, self.dtype.name, text)).encode())
-        for name in re.findall(r'"((?:[^"\\]|\\.)*)"', text):
-            if os.path.exists(name):
-                facts = os.stat(name)
-                found.update(repr((facts.st_size, facts.st_mtime_ns)).encode())
-        for source in self._input._sources():
-            found.update(np.ascontiguousarray(source._array).data)
+        found = hashlib.blake2b(digest_size=16)
+        found.update(repr((self._settings["version"], self._blocks.all, self._blocks.halo, self.dtype.name)).encode())
+        add_identity(found, self._input)
         return found.hexdigest()
 
 
@@ -206,7 +204,8 @@ def _free_memory():
     return 1 << 30
 
 
-def _settings_of(workers, memory, store, version):
+def settings_of(workers, memory, store, version):
+    """What both maps were asked for, checked."""
     from ._compute import _bytes
     if workers is not None and int(workers) < 1:
         raise UsageError(f"workers = {workers}: at least one is needed")
@@ -249,56 +248,4 @@ def map_blocks(function, image, *, halo=0, dtype=None, block=None, version=None,
     else:
         block = [min(b, n) for b, n in zip(_per_axis("block", block, image.ndim, 1), image.shape)]
     return MappedImage(function, image, _Blocks(image.shape, block, halo, image.axes), dtype,
-                       _settings_of(workers, memory, store, version))
-
-
-# ---------------------------------------------------------------- items
-
-def _files(pattern):
-    """The files that a pattern of read means."""
-    paths, count, error = c.POINTER(c.c_char_p)(), c.c_int(), l.ErrorStruct()
-    status = l.lib.fv_match_files(os.fsencode(pattern), paths, count, error)
-    if status:
-        raise_status(status, error)
-    found = [os.fsdecode(paths[k]) for k in range(count.value)]
-    l.free(c.cast(paths, c.c_void_p))
-    return found
-
-
-def _item_array(item):
-    from . import read
-    if isinstance(item, (str, os.PathLike)):
-        item = read(os.fspath(item))
-    return item.compute(workers=1) if isinstance(item, Value) else np.asarray(item)
-
-
-def map_items(function, items, *, workers=None):
-    """What a function of yours gives for each item, as a list: each is read and computed in a process of its own.
-
-        >>> import numpy as np, fovea as fv
-        >>> fv.map_items(lambda a: int(a.max()), [np.arange(5), np.arange(9)])
-        [4, 8]
-
-    items: a pattern such as "scans/*.tif", or a list of files, images and arrays. The function gets a numpy array and may give
-    anything that pickle takes; arrays come back without it. One that fails does not stop the others: at the end an ItemsError
-    names those items, and has the results of all others."""
-    if not callable(function):
-        raise TypeError(f"map_items takes a function first, not {type(function).__name__}")
-    items = _files(items) if isinstance(items, (str, os.PathLike)) else list(items)
-    settings = _settings_of(workers, None, None, None)
-    results, failures = [None] * len(items), {}
-
-    def name(number):
-        item = items[number]
-        return f"item {number + 1} of {len(items)}" + (f" ({os.fspath(item)})" if isinstance(item, (str, os.PathLike)) else "")
-
-    def report(number, value, failure):
-        results[number] = value
-        if failure:
-            failures[number] = failure
-    _workers.run(lambda number: function(_item_array(items[number])), range(len(items)), settings["workers"], report)
-    if failures:
-        told = "\n".join(f"{_described(function)} failed on {name(k)}: {f.why}" for k, f in sorted(failures.items())[:5])
-        more = f"\nand on {len(failures) - 5} more" if len(failures) > 5 else ""
-        raise ItemsError(told + more, results, {items[k] if isinstance(items[k], str) else k: f.why for k, f in failures.items()})
-    return results
+                       settings_of(workers, memory, store, version))

@@ -227,6 +227,70 @@ def a_bad_item_does_not_stop_the_rest(folder):
 
 
 @test
+def items_in_a_store_are_done_once(folder):
+    for k in range(4):
+        np.save(f"{folder}/i{k}.npy", np.full((3, 4), k, np.float32))
+    calls = pathlib.Path(folder) / "calls"
+
+    def called():
+        found = calls.read_text().count("x") if calls.exists() else 0
+        calls.write_text("")
+        return found
+
+    def picky(a):
+        if a[0, 0] == 2 and not os.path.exists(f"{folder}/repaired"):
+            raise RuntimeError("two is too much")
+        with open(calls, "a", encoding="ascii") as file:
+            file.write("x")
+        return np.repeat(a, 9000).reshape(-1, 9000) if a[0, 0] == 3 else {"sum": float(a.sum())}
+    given = {"store": f"{folder}/kept", "version": "1", "workers": 2}
+    why = raised(fv.ItemsError, lambda: fv.map_items(picky, f"{folder}/i*.npy", **given))
+    assert "item 3 of 4" in why and "i2.npy" in why and "in picky" in why and "two is too much" in why and called() == 3, why
+    pathlib.Path(f"{folder}/repaired").touch()
+    found = fv.map_items(picky, f"{folder}/i*.npy", **given)
+    assert called() == 1 and found[:3] == [{"sum": 0.0}, {"sum": 12.0}, {"sum": 24.0}], found[:3]
+    assert isinstance(found[3], np.memmap) and found[3].shape == (12, 9000) and (found[3] == 3).all()
+    assert fv.map_items(picky, f"{folder}/i*.npy", **given)[1] == {"sum": 12.0} and called() == 0
+    np.save(f"{folder}/i1.npy", np.full((3, 5), 7, np.float32))  # another file
+    assert fv.map_items(picky, f"{folder}/i*.npy", **given)[1] == {"sum": 105.0} and called() == 1
+    assert fv.map_items(picky, f"{folder}/i*.npy", **{**given, "version": "2"})[0] == {"sum": 0.0} and called() == 4
+    mixed = [np.arange(3.0).reshape(1, 3), fv.array(np.ones((2, 2))) + 1]
+    assert fv.map_items(picky, mixed, **given) == fv.map_items(picky, mixed, **given) and called() == 2
+    assert not [name for name in os.listdir(f"{folder}/kept/items") if name.endswith(".part")]
+    assert "version" in raised(fv.UsageError, lambda: fv.map_items(np.max, mixed, store=folder))
+
+
+@test
+def memory_says_how_many_items_are_worked_on_at_once(folder):
+    def count(a):
+        with open(f"{folder}/now", "a", encoding="ascii") as file:
+            file.write("+")
+        time.sleep(0.05)
+        with open(f"{folder}/now", "a", encoding="ascii") as file:
+            file.write("-")
+        return a.shape
+    items = [np.zeros((1000, 1000), np.uint8)] * 4
+    assert fv.map_items(count, items, workers=4, memory="3M") == [(1000, 1000)] * 4
+    assert pathlib.Path(f"{folder}/now").read_text() == "+-" * 4
+
+
+@test
+def an_item_that_kills_its_process_is_named(folder):
+    del folder
+
+    def die(a):
+        if a[0] == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return int(a[0])
+    try:
+        fv.map_items(die, [np.array([k]) for k in range(3)], workers=2)
+    except fv.ItemsError as error:
+        assert "item 2 of 3" in str(error) and "SIGKILL" in str(error) and error.results == [0, None, 2], error
+    else:
+        raise AssertionError("no ItemsError")
+
+
+@test
 def nothing_is_left_behind(folder):
     del folder
     a = np.ones((8, 8))

@@ -84,9 +84,9 @@ def read(pattern, spark=None, partitions=None):
     """Images as rows of a DataFrame, read when the rows are asked for. pattern: as in `read("scans/*.tif")` of a pipeline.
 
     A file that cannot be read is a row whose `error` says why. partitions: how many, by default one for each slot and file."""
-    from .._mapped import _files
+    from .._mapped_items import files_of
     spark = _session(spark)
-    paths = [p if "://" in p else os.path.abspath(p) for p in _files(os.fspath(pattern))]
+    paths = [p if "://" in p else os.path.abspath(p) for p in files_of(os.fspath(pattern))]
     if not paths:
         raise UsageError(f"no file matches {pattern}")
     parts = min(partitions or 4 * spark.sparkContext.defaultParallelism, len(paths))
