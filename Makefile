@@ -69,10 +69,10 @@ fuzz: all
 	$(NINJA) -C build-fuzz
 	$(PYTHON) tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) $(TARGETS)
 
-# The tests that compare with peers, with the newest versions of these instead of Debian's.
+# The tests that compare with peers, and a sample of these peers' own tests, with the newest versions instead of Debian's.
 newer: all
 	scripts/bootstrap.sh newer
-	FOVEA_PYTHON=build/newer/bin/python $(PYTHON) tests/run.py --groups python peers/
+	FOVEA_PYTHON=build/newer/bin/python $(PYTHON) tests/run.py --groups python peers/ own_tests
 
 # All of scipy's own tests of ndimage, with the functions of fovea.ndimage; make test takes a sample of them.
 own_tests: all

@@ -36,7 +36,7 @@ moto="moto[s3,server] boto3"
 napari="zarr ome-zarr-models ome-zarr tensorstore neuroglancer napari[pyqt5] napari-ome-zarr"
 dataframes="pandas pyarrow polars dask[array,dataframe] pyspark==3.5.*"
 imagej=net.imagej:ij:1.54p
-newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox"
+newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox pytest hypothesis pooch"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 dicom="libdcmtk-dev dcmtk g++"
@@ -130,6 +130,24 @@ unpack_paraview() {
     mkdir -p "$folder" && (cd "$folder" && apt-get download -q python3-paraview && dpkg -x python3-paraview*.deb . && rm ./*.deb)
 }
 
+# scikit-image's own tests are in its source package only. pip fetches and unpacks that, and keeps it when it finds nothing to
+# build it with.
+fetch_own_tests() {
+    folder=build/newer/own_tests
+    [ -d "$folder/skimage" ] && return 0
+    version=$(build/newer/bin/python -c "import skimage; print(skimage.__version__)") || return 1
+    mkdir -p "$folder/fetched"
+    TMPDIR="$folder/fetched" timeout 600 build/newer/bin/pip download -q --disable-pip-version-check --no-clean --no-deps \
+        --no-build-isolation --no-binary scikit-image --dest "$folder/fetched" "scikit-image==$version" \
+        >"$folder/fetched.txt" 2>&1 || true
+    found=$(find "$folder/fetched" -type d -path "*/tests/skimage" | head -n 1)
+    [ -n "$found" ] && mv "$found" "$folder/skimage"
+    rm -rf "$folder/fetched"
+    [ -d "$folder/skimage" ] && return 0
+    echo "bootstrap.sh: scikit-image's own tests could not be fetched; they are skipped" >&2
+    return 1
+}
+
 fetch_imagej() {
     [ -n "$(find build/interop/imagej -name 'ij-*.jar' 2>/dev/null)" ] && return 0
     command -v mvn >/dev/null || return 0
@@ -143,7 +161,10 @@ fetch_all() {
     for set in $fetched; do
         case $set in
         pypi) make_environment build/peers "zarr, ome_zarr_models, pyarrow, pandas" $pypi || failed=1 ;;
-        newer) make_environment build/newer "scipy, skimage, cv2, nibabel, astra" $newer || failed=1 ;;
+        newer)
+            make_environment build/newer "scipy, skimage, cv2, nibabel, astra, pytest, hypothesis" $newer || failed=1
+            fetch_own_tests || failed=1
+            ;;
         moto) make_environment build/interop/moto "moto, boto3" $moto || failed=1 ;;
         napari) make_environment build/interop/napari "napari_ome_zarr, tensorstore, neuroglancer, qtpy" $napari || failed=1 ;;
         dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;

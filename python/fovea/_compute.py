@@ -60,8 +60,11 @@ def _bytes(memory):
     return int(memory)
 
 
-def _options(memory=None, workers=None, engine=None, device=None, store=None, fresh=False, overwrite=False, progress=None):
+def _options(memory=None, workers=None, engine=None, device=None, store=None, fresh=False, overwrite=False, progress=None,
+             **unknown):
     """The struct for a run. progress: called with a fraction from 0 to 1, or True for a bar."""
+    if unknown:
+        raise TypeError(f"a run has no option {next(iter(unknown))!r}; there are {', '.join(_RUN_OPTIONS)}")
     if workers is not None and int(workers) < 1:
         raise UsageError(f"workers = {workers}: at least one is needed")
     options = l.RunOptions(memory=_bytes(memory), workers=int(workers or 0), fresh=fresh, overwrite=overwrite,

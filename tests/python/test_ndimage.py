@@ -182,6 +182,36 @@ def numbers_of_regions(folder):
     assert all((e == f).all() for e, f in zip(expected, found))
 
 
+def raised(kind, word, call):
+    """The call raises this, and the message has the word."""
+    try:
+        call()
+    except kind as error:
+        assert word in str(error), error
+    else:
+        raise AssertionError(f"no {kind.__name__} about {word}")
+
+
+@test
+def what_cannot_be_done_is_told(folder):
+    a, read_only, labels = picture((6, 7), np.float64), np.zeros((6, 7)), np.ones((6, 7))
+    read_only.flags.writeable, labels[0, 0] = False, np.nan
+    for strange in (a.astype(object), np.array([["a", "b"]]), np.zeros((2, 3), "M8[s]"), np.zeros((2, 3), [("x", "f4")])):
+        for call in (lambda b: ours.gaussian_filter(b, 1), lambda b: ours.median_filter(b, 3), ours.label,
+                     lambda b: ours.zoom(b, 2)):
+            raised(RuntimeError, "data type not supported", lambda b=strange, f=call: f(b))
+    raised(ValueError, "read-only", lambda: ours.gaussian_filter(a, 1, output=read_only))
+    raised(RuntimeError, "(6, 6)", lambda: ours.gaussian_filter(a, 1, output=np.zeros((6, 6))))
+    raised(RuntimeError, "not int", lambda: ours.gaussian_filter(a, 1, output=3))
+    raised(RuntimeError, "whole numbers", lambda: ours.find_objects(labels))
+    for name in ("mean", "sum_labels", "center_of_mass", "maximum"):  # nan is no label
+        assert np.array_equal(getattr(ours, name)(a, labels, [1]), getattr(peer(), name)(a, labels, [1])), name
+    same("gaussian_filter", np.array(3.0), 1)
+    assert ours.gaussian_filter(np.zeros((0, 5)), 1).shape == (0, 5)
+    same("gaussian_filter", np.ma.masked_less(a, 0.5), 1)  # the mask does not count there either
+    assert (read_only == 0).all()
+
+
 @test
 def outputs_and_layouts(folder):
     os.chdir(folder)

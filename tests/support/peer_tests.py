@@ -27,6 +27,7 @@ def counts(folder, drop_in, peers, files):
                        FOVEA_EVERY=os.environ.get("FOVEA_EVERY", SAMPLE),
                        PYTHONPATH=os.pathsep.join([str(ROOT / "python"), str(HERE)]))
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "own_tests", "-p", "no:cacheprovider", "--tb=no",
+                           *(["--import-mode=importlib"] if "own_tests" in files[0] else []),
                            f"--confcutdir={_root(files[0])}", *files],
                           cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=PATIENCE)
@@ -44,10 +45,14 @@ def _root(file):
 
 
 def tests_of(package, *files):
-    """Paths of a package's own tests; skips where it is not installed."""
+    """Paths of a package's own tests, which are in it, or beside it where it is installed without them; skips where it is not
+    installed."""
     spec = importlib.util.find_spec(package)
     if spec is None:
         raise Skip(f"{package} is not installed")
+    beside = pathlib.Path(sys.prefix) / "own_tests" / package
+    if beside.exists():
+        return [beside / file.replace("/tests/", "/") for file in files]
     return [pathlib.Path(spec.origin).parent / file for file in files]
 
 

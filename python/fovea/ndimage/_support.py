@@ -63,6 +63,11 @@ def spread(values, axes, ndim, rest):
     return found
 
 
+def widened(box, axes, ndim):
+    """A box of some axes as one of all; its own axes come in the order of the array's, whatever the order of the given ones."""
+    return box.reshape(spread(box.shape, sorted(axes), ndim, 1))
+
+
 def mode_of(mode):
     """The library's name of a mode."""
     if mode not in MODES:

@@ -100,21 +100,24 @@ def _mirrored(structure, origins):
     return structure[(slice(None, None, -1),) * structure.ndim], [-o - (n % 2 == 0) for o, n in zip(origins, structure.shape)]
 
 
-def _given(input, structure, origin, mask, name="structure"):
-    """Array, structure, origins and mask, checked."""
+def _given(input, structure, origin, mask, axes, name="structure"):
+    """Array, structure, origins and mask, checked; structure and origins of all axes."""
     array = np.asarray(input)
     if array.dtype.kind == "c":
         raise TypeError("Complex type not supported")
-    structure = generate_binary_structure(array.ndim, 1) if structure is None else np.asarray(structure, bool)
-    if structure.ndim != array.ndim:
-        raise RuntimeError(f"{name} and input must have same dimensionality")
+    axes = s.chosen_axes(axes, array.ndim)
+    structure = generate_binary_structure(len(axes), 1) if structure is None else np.asarray(structure, bool)
+    if structure.ndim != len(axes):
+        raise RuntimeError(f"{name} and input must have same dimensionality" if len(axes) == array.ndim else
+                           f"{name}.ndim ({structure.ndim}) must match len(axes) ({len(axes)})")
+    structure = s.widened(structure, axes, array.ndim)
     if structure.size < 1:
         raise RuntimeError(f"{name} must not be empty")
     if mask is not None:
         mask = np.asarray(mask) != 0
         if mask.shape != array.shape:
             raise RuntimeError("mask and input must have equal sizes")
-    origins = [operator.index(o) for o in s.per_axis(origin, array.ndim)]
+    origins = s.spread([operator.index(o) for o in s.per_axis(origin, len(axes))], axes, array.ndim, 0)
     for n, o in zip(structure.shape, origins):
         if not -(n // 2) <= o <= (n - 1) // 2:
             raise ValueError("invalid origin")
@@ -178,10 +181,11 @@ def _at_once(input, structure, origins, mask, outside, steps):
 
 
 @remembered
-def binary_erosion(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False):
+def binary_erosion(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *,
+                   axes=None):
     """True where the whole structure is inside."""
     iterations = operator.index(iterations)
-    array, structure, origins, mask = _given(input, structure, origin, mask)
+    array, structure, origins, mask = _given(input, structure, origin, mask, axes)
     given, output = output, _output(output, array)
     found = _at_once(array, structure, origins, mask, border_value, [(False, iterations)])
     if found is None:
@@ -190,10 +194,11 @@ def binary_erosion(input, structure=None, iterations=1, mask=None, output=None, 
 
 
 @remembered
-def binary_dilation(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False):
+def binary_dilation(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False, *,
+                    axes=None):
     """True where the structure touches something."""
     iterations = operator.index(iterations)
-    array, structure, origins, mask = _given(input, structure, origin, mask)
+    array, structure, origins, mask = _given(input, structure, origin, mask, axes)
     given, output = output, _output(output, array)
     connectivity = connectivity_of(structure) if iterations < 1 else None
     if connectivity and mask is not None and not border_value and not any(origins) and array.size:
@@ -211,53 +216,57 @@ def _flooded(array, mask, structure, connectivity):
                       a=mask_of(array), m=np.ascontiguousarray(mask))
 
 
-def _two_steps(input, structure, iterations, mask, output, border_value, origin, steps):
+def _two_steps(input, structure, iterations, mask, output, border_value, origin, axes, steps):
     """An erosion and a dilation at once, into the output; None if that cannot be."""
-    array, structure, origins, mask = _given(input, structure, origin, mask)
+    array, structure, origins, mask = _given(input, structure, origin, mask, axes)
     times = operator.index(iterations)
     found = _at_once(array, structure, origins, mask, border_value, [(grows, times) for grows in steps])
     return None if found is None else s.handed(output, _output(output, array), found)
 
 
 @remembered
-def binary_opening(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False):
+def binary_opening(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False, *,
+                   axes=None):
     """An erosion, then a dilation."""
-    found = _two_steps(input, structure, iterations, mask, output, border_value, origin, (False, True))
+    found = _two_steps(input, structure, iterations, mask, output, border_value, origin, axes, (False, True))
     if found is not None:
         return found
-    eroded = binary_erosion(input, structure, iterations, mask, None, border_value, origin, brute_force)
-    return binary_dilation(eroded, structure, iterations, mask, output, border_value, origin, brute_force)
+    eroded = binary_erosion(input, structure, iterations, mask, None, border_value, origin, brute_force, axes=axes)
+    return binary_dilation(eroded, structure, iterations, mask, output, border_value, origin, brute_force, axes=axes)
 
 
 @remembered
-def binary_closing(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False):
+def binary_closing(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False, *,
+                   axes=None):
     """A dilation, then an erosion."""
-    found = _two_steps(input, structure, iterations, mask, output, border_value, origin, (True, False))
+    found = _two_steps(input, structure, iterations, mask, output, border_value, origin, axes, (True, False))
     if found is not None:
         return found
-    grown = binary_dilation(input, structure, iterations, mask, None, border_value, origin, brute_force)
-    return binary_erosion(grown, structure, iterations, mask, output, border_value, origin, brute_force)
+    grown = binary_dilation(input, structure, iterations, mask, None, border_value, origin, brute_force, axes=axes)
+    return binary_erosion(grown, structure, iterations, mask, output, border_value, origin, brute_force, axes=axes)
 
 
-def binary_hit_or_miss(input, structure1=None, structure2=None, output=None, origin1=0, origin2=None):
+def binary_hit_or_miss(input, structure1=None, structure2=None, output=None, origin1=0, origin2=None, *, axes=None):
     """True where one structure is inside and another one outside."""
-    array, structure1, origins1, _ = _given(input, structure1, origin1, None, "structure1")
-    structure2 = ~structure1 if structure2 is None else structure2
-    _, structure2, origins2, _ = _given(input, structure2, origin1 if origin2 is None else origin2, None, "structure2")
+    if structure2 is None:
+        rank = np.ndim(input) if axes is None else np.size(axes)
+        structure2 = ~(generate_binary_structure(rank, 1) if structure1 is None else np.asarray(structure1, bool))
+    array, structure1, origins1, _ = _given(input, structure1, origin1, None, axes, "structure1")
+    _, structure2, origins2, _ = _given(input, structure2, origin1 if origin2 is None else origin2, None, axes, "structure2")
     hits = _repeated(array, structure1, origins1, 1, None, 0, False)
     misses = _repeated(array, structure2, origins2, 1, None, 0, True)
     return s.fill(_output(output, array), hits & ~misses)
 
 
-def binary_propagation(input, structure=None, mask=None, output=None, border_value=0, origin=0):
+def binary_propagation(input, structure=None, mask=None, output=None, border_value=0, origin=0, *, axes=None):
     """Dilations inside a mask until nothing changes."""
-    return binary_dilation(input, structure, -1, mask, output, border_value, origin)
+    return binary_dilation(input, structure, -1, mask, output, border_value, origin, axes=axes)
 
 
 @remembered
-def binary_fill_holes(input, structure=None, output=None, origin=0):
+def binary_fill_holes(input, structure=None, output=None, origin=0, *, axes=None):
     """Makes true what cannot be reached from outside."""
-    array, structure, origins, _ = _given(input, structure, origin, None)
+    array, structure, origins, _ = _given(input, structure, origin, None, axes)
     given, output = output, _output(output, array)
     connectivity = connectivity_of(structure)
     if connectivity and not any(origins) and array.size and array.dtype.name in l.DTYPES:

@@ -143,7 +143,9 @@ def _footprint_of(size, footprint, naxes, name):
     if not footprint.any():
         raise ValueError(f"{name}: all of the footprint is zero; at least one place of it is needed")
     if footprint.ndim != naxes:
-        raise RuntimeError("footprint array has incorrect shape.")
+        if footprint.all() and name in ("minimum_filter", "maximum_filter"):
+            raise RuntimeError("sequence argument must have length equal to input rank")
+        raise RuntimeError(f"footprint.ndim ({footprint.ndim}) must match len(axes) ({naxes})")
     return list(footprint.shape), None if footprint.all() else footprint
 
 
@@ -157,14 +159,16 @@ def _seen(input, size, footprint, output, mode, cval, origin, axes, name):
     axes = s.chosen_axes(axes, array.ndim)
     sizes, footprint = _footprint_of(size, footprint, len(axes), name)
     if footprint is not None:
-        shape = s.spread([footprint.shape[k] for k in np.argsort(axes)], sorted(axes), array.ndim, 1)
-        footprint = footprint.transpose(np.argsort(axes)).reshape(shape)
-    origins = [operator.index(o) for o in s.per_axis(origin, len(axes))]
+        footprint = s.widened(footprint, axes, array.ndim)
+        sizes = list(footprint.shape)
+    else:
+        sizes = s.spread(sizes, axes, array.ndim, 1)
+    origins = s.spread([operator.index(o) for o in s.per_axis(origin, len(axes))], axes, array.ndim, 0)
     for n, o in zip(sizes, origins):
         _checked_size(n, o)
     output = s.output_of(output, array)
     modes = [s.mode_of(m) for m in s.spread(mode, axes, array.ndim, "nearest")]
-    return (array, s.spread(sizes, axes, array.ndim, 1), footprint, output, modes, cval, s.spread(origins, axes, array.ndim, 0))
+    return array, sizes, footprint, output, modes, cval, origins
 
 
 def windows(array, footprint, modes, cval, origins):

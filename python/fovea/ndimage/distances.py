@@ -83,8 +83,7 @@ def distance_transform_edt(input, sampling=None, return_distances=True, return_i
         if return_indices and not foreground.all():
             _, places = _nearest(foreground, sampling or [1.0] * foreground.ndim, float(found.max()))
     where = _indices(places, foreground.shape, array) if return_indices else None
-    return _given_back(found if found.shape == array.shape else found.reshape(array.shape), where, return_distances,
-                       return_indices, distances, indices)
+    return _given_back(found, where, return_distances, return_indices, distances, indices)
 
 
 def _indices(places, shape, array):

@@ -157,21 +157,21 @@ def _box_of_weights(array, weights, output, mode, cval, origin, axes, mirror):
     array = s.image_of(array)
     weights, is_complex = _weights_of(array, weights, mirror, cval)
     axes = s.chosen_axes(axes, array.ndim)
-    if weights.ndim != len(axes) or weights.size == 0:
+    if weights.ndim != len(axes):
+        raise RuntimeError(f"weights.ndim ({weights.ndim}) must match len(axes) ({len(axes)})")
+    if weights.size == 0:
         raise RuntimeError("filter weights array has incorrect shape.")
     s.one_mode(mode)
-    origins = [operator.index(o) for o in s.per_axis(origin, len(axes))]
+    origins = s.spread([operator.index(o) for o in s.per_axis(origin, len(axes))], axes, array.ndim, 0)
+    weights = s.widened(weights, axes, array.ndim)
     if mirror:
         weights = weights[(slice(None, None, -1),) * weights.ndim]
         origins = [-o - (n % 2 == 0) for o, n in zip(origins, weights.shape)]
-    order = np.argsort(axes)
-    weights = weights.transpose(order) if weights.ndim else weights
-    shape = s.spread([weights.shape[k] for k in range(weights.ndim)], sorted(axes), array.ndim, 1)
     modes = [s.mode_of(m) for m in s.spread(mode, axes, array.ndim, "reflect")]
     given, output = output, s.output_of(output, array, complex_output=is_complex)
     if array.ndim == 0:
         return s.fill(output, array * weights)
-    return _weighted(array, weights.reshape(shape), modes, cval, s.spread(origins, axes, array.ndim, 0), given, output)
+    return _weighted(array, weights, modes, cval, origins, given, output)
 
 
 @remembered

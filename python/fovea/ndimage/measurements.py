@@ -246,7 +246,9 @@ def labeled_comprehension(input, labels, index, func, out_dtype, default, pass_p
         if len(regions.values) == 0 and index is not None:
             return np.array([default], dtype=out_dtype)[0]
         found = func(regions.values, positions) if pass_positions else func(regions.values)
-        return found if index is None else np.array([found], dtype=out_dtype)[0]
+        if index is None or np.ndim(found):
+            return found
+        return np.array([found], dtype=out_dtype)[0]
     output = np.full(regions.known, default, out_dtype)
     order = np.argsort(regions.number, kind="stable")
     counts = np.bincount(regions.number, minlength=regions.known)

@@ -73,6 +73,8 @@ def label(input, structure=None, output=None):
     array = np.asarray(input)
     if array.dtype.kind == "c":
         raise TypeError("Complex type not supported")
+    if array.dtype.kind not in "biuf":
+        raise RuntimeError(f"data type not supported: {array.dtype}")
     given, structure = structure, generate_binary_structure(array.ndim, 1) if structure is None else np.asarray(structure, bool)
     if structure.ndim != array.ndim:
         raise RuntimeError("structure and input must have equal rank")

@@ -14,6 +14,8 @@ _FEW = 32  # values of an image whose objects are found value by value
 def label(label_image, background=None, return_num=False, connectivity=None):
     """Numbers the connected parts of equal values. Those of the background, 0 if it is not said, become 0."""
     image = np.asarray(label_image)
+    if image.dtype.kind not in "biufc":
+        raise TypeError(f"label takes an image of numbers or of true and false, not of {image.dtype}")
     connectivity = image.ndim if connectivity is None else connectivity
     if not 1 <= connectivity <= max(image.ndim, 1):
         raise ValueError(f"Connectivity below 1 or above {image.ndim} is illegal.")
@@ -98,8 +100,17 @@ def _sieved(array, size, connectivity):
     return _eager.call("remove_small", array, min_size=int(np.ceil(size)), connectivity=connectivity)
 
 
-def remove_small_objects(ar, min_size=64, connectivity=1, in_place=False, *, out=None):
-    """Without the objects that have fewer voxels: connected parts of a mask, or labels."""
+def _least(older, name, max_size):
+    """The smallest size that stays: the older argument, or one more than the largest that goes."""
+    if older is not None and max_size is not None:
+        raise ValueError(f"`{name}` and `max_size` say the same: give one of them to avoid conflicting values")
+    return older if older is not None else np.floor(64 if max_size is None else max_size) + 1
+
+
+def remove_small_objects(ar, min_size=None, connectivity=1, in_place=False, *, max_size=None, out=None):
+    """Without the objects that have at most max_size voxels, 64 if nothing is said, or fewer than min_size: connected parts of a
+    mask, or labels."""
+    min_size = _least(min_size, "min_size", max_size)
     array = np.asarray(ar)
     _whole(array)
     out = _room(array, in_place, out)
@@ -114,8 +125,9 @@ def remove_small_objects(ar, min_size=64, connectivity=1, in_place=False, *, out
     return out
 
 
-def remove_small_holes(ar, area_threshold=64, connectivity=1, in_place=False, *, out=None):
-    """With holes of fewer voxels filled; the result is a mask."""
+def remove_small_holes(ar, area_threshold=None, connectivity=1, in_place=False, *, max_size=None, out=None):
+    """With holes filled of at most max_size voxels, 64 if nothing is said, or of fewer than area_threshold; gives a mask."""
+    area_threshold = _least(area_threshold, "area_threshold", max_size)
     array = np.asarray(ar)
     _whole(array)
     if array.dtype != bool:
@@ -163,7 +175,10 @@ def clear_border(labels, buffer_size=0, bgval=0, in_place=False, mask=None, *, o
     return out
 
 
-def expand_labels(label_image, distance=1):
+def expand_labels(label_image, distance=1, spacing=1):
     """Labels that have grown into the background by a distance, without overlap."""
     image = np.ascontiguousarray(label_image)
+    if np.any(np.asarray(spacing) != 1):
+        far, where = ndimage.distance_transform_edt(image == 0, sampling=spacing, return_indices=True)
+        return np.where(far <= distance, image[tuple(where)], 0)
     return _eager.call("expand_labels", image, distance=float(min(distance, sum(image.shape))))

@@ -81,4 +81,8 @@ def _called(function, table, labels, intensity_image):
         place = tuple(slice(a, b) for a, b in zip(first, last))
         mask = labels[place] == number
         results.append(function(mask, np.asarray(intensity_image)[place]) if takes > 1 else function(mask))
-    return np.array(results)
+    if all(np.ndim(one) == 0 for one in results):
+        return np.array(results)
+    objects = np.empty(len(results), object)  # lists and the like, each as it is
+    objects[:] = results
+    return objects

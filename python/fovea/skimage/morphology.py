@@ -34,14 +34,15 @@ def reconstruction(seed, mask, method="dilation", footprint=None, offset=None):
     centre = tuple(int(o) for o in offset)
     around = footprint.copy()
     around[centre] = True
+    real = np.float32 if mask.dtype in (np.float16, np.float32) else np.float64
     dtype = np.promote_types(seed.dtype, mask.dtype)
-    dtype = dtype if dtype.kind in "iu" and dtype.itemsize < 8 else np.float64
+    dtype = dtype if dtype.kind in "iu" and dtype.itemsize < 8 else real
     connectivity = connectivity_of(around) if centre == tuple(n // 2 for n in around.shape) else None
     a, m = (np.ascontiguousarray(v, dtype) for v in (seed, mask))
     if seed.size and connectivity:
         found = _eager.run(f'reconstruct(a, m, method = "{method}", connectivity = {connectivity})', a=a, m=m)
-        return found.astype(np.float64)
-    return _step_by_step(a.astype(np.float64), m.astype(np.float64), around, centre, method == "dilation")
+        return found.astype(real)
+    return _step_by_step(a.astype(real), m.astype(real), around, centre, method == "dilation")
 
 
 def _step_by_step(seed, mask, footprint, centre, grow):
