@@ -27,7 +27,8 @@ CALLS = [  # function, type of the image, further arguments
     ("grey_opening", np.uint8, (3,), {}), ("grey_dilation", np.uint8, (None, np.array([[0, 1, 0], [1, 1, 1]])), {}),
     ("binary_erosion", bool, (), {}), ("binary_dilation", np.uint8, (None, 2), {}),
     ("binary_closing", bool, (np.ones((3, 3)),), {}),
-    ("binary_fill_holes", bool, (), {}), ("distance_transform_edt", bool, (), {}), ("label", bool, (), {}),
+    ("binary_fill_holes", bool, (), {}), ("distance_transform_edt", bool, (), {}),
+    ("distance_transform_cdt", bool, ("taxicab",), {}), ("distance_transform_cdt", np.uint8, (), {}), ("label", bool, (), {}),
     ("zoom", np.float32, (0.7,), {}), ("shift", np.float64, ((1.3, -2),), {}), ("spline_filter", np.float32, (), {}),
 ]
 

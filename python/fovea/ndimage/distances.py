@@ -120,6 +120,7 @@ def _sweep(steps, places, structure):
 _FAR = 1 << 40  # steps that no image has
 
 
+@remembered
 def distance_transform_cdt(input, metric="chessboard", return_distances=True, return_indices=False, distances=None, indices=None):
     """The least number of steps to the background, and where that is."""
     array = np.asarray(input)
@@ -132,6 +133,10 @@ def distance_transform_cdt(input, metric="chessboard", return_distances=True, re
         structure = np.asarray(metric) != 0
         if structure.shape != (3,) * array.ndim:
             raise ValueError("metric must be a structure of size 3 along each axis of the image")
+    if isinstance(metric, str) and not return_indices and 1 <= array.ndim <= 3 and array.size:
+        mask = np.ascontiguousarray(array if array.dtype == bool else array != 0)
+        name = "chessboard" if metric == "chessboard" else "taxicab"
+        return _given_back(_eager.call("distance", mask, metric=name), None, return_distances, False, distances, None)
     foreground = array != 0
     if foreground.all():
         found, places = np.full(array.shape, -1, np.int32), np.arange(array.size).reshape(array.shape)
