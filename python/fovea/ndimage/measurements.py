@@ -8,12 +8,17 @@ __all__ = ["center_of_mass", "extrema", "histogram", "labeled_comprehension", "m
            "minimum", "minimum_position", "standard_deviation", "sum", "sum_labels", "variance"]
 
 
+_PIECE = 1 << 17  # voxels
+
+
 # ---------------------------------------------------------------- regions
 
 class _Regions:
-    """Values of an image by region. one: there is one result, not a list; number: the region of each value, 0 to count - 1."""
+    """Values of an image by region. one: there is one result, not a list; number: the region of each value, 0 to known - 1.
 
-    def __init__(self, input, labels, index):
+    sums: all that is wanted are sums; then labels may be numbers of regions themselves, also those that nobody asked for."""
+
+    def __init__(self, input, labels, index, sums=False):
         self.array = np.asarray(input)
         self.index_shape, self.count, self.one = (), 1, True
         self.where = None  # positions in the flat image of the values that belong to a region; None: all
@@ -32,16 +37,32 @@ class _Regions:
             return
         index = np.asarray(index)
         self.index_shape, self.one, self.count = index.shape, False, index.size
+        if sums and self._number_by_label(flat, index.ravel()):
+            self.values = image.ravel()
+            return
         wanted, self.back = np.unique(index.ravel(), return_inverse=True)
         self.known = len(wanted)
         number = _numbers(flat, wanted)
-        if number.min(initial=0) < 0:
-            self.where = np.flatnonzero(number >= 0)
+        there = number >= 0
+        if not there.all():
+            self.where = np.flatnonzero(there)
             number = number[self.where]
             self.values = image.ravel()[self.where]
         else:
             self.values = image.ravel()
         self.number = number
+
+    def _number_by_label(self, flat, index):
+        """True if the labels can be numbers of regions; then they are. The last region is that of all labels that are not there."""
+        if flat.dtype.kind not in "iub" or index.dtype.kind not in "iub" or not len(flat) or flat.min() < 0:
+            return False
+        high = int(flat.max())
+        if high > 4 * len(flat) + 1024:
+            return False
+        self.known = high + 2
+        self.number = flat.astype(np.intp, copy=False) if len(flat) <= _PIECE or flat.dtype.kind == "b" else flat
+        self.back = np.where((index < 0) | (index > high), high + 1, index).astype(np.intp, copy=False)
+        return True
 
     def sums(self, values):
         """The sum of values over each region."""
@@ -51,18 +72,29 @@ class _Regions:
             return self.shaped(self._sums(values.real) + 1j * self._sums(values.imag))
         return self.shaped(self._sums(values))
 
-    def _sums(self, values):
-        return np.bincount(self.number, weights=values, minlength=self.known)
+    def _sums(self, values=None):
+        """The sum of values over each known region; without any, how many there are. By pieces, so that what numpy converts stays
+        in the cache."""
+        step = max(_PIECE, 4 * self.known)
+        parts = [slice(first, first + step) for first in range(0, max(len(self.number), 1), step)]
+        found = [np.bincount(self.number[p], None if values is None else values[p], self.known) for p in parts]
+        return found[0] if len(found) == 1 else np.add.reduce(found)
 
     def counts(self):
         """How many voxels each region has."""
         if self.number is None:
             return self.values.size
-        return self.shaped(np.bincount(self.number, minlength=self.known))
+        return self.shaped(self._sums())
 
     def shaped(self, values):
         """A value of each known region as one of each entry of the index."""
         return values[self.back].reshape(self.index_shape)
+
+    def together(self):
+        """An order of the values by region, where each region begins in it, and how many values it has."""
+        number = self.number.astype(np.uint16) if self.known < 1 << 16 else self.number  # for which numpy has a faster way
+        counts = np.bincount(self.number, minlength=self.known)
+        return np.argsort(number, kind="stable"), np.cumsum(counts) - counts, counts
 
     def sorted(self):
         """An order of the values by region and then by size, where each region begins in it, and how many values it has."""
@@ -90,10 +122,11 @@ def _numbers(flat, wanted):
     if flat.dtype.kind in "iub" and wanted.dtype.kind in "iub" and len(flat):
         low, high = int(flat.min()), int(flat.max())
         if high - low <= 4 * len(flat) + 1024:
+            low = 0 if 0 <= low <= len(flat) else low
             table = np.full(high - low + 1, -1)
             inside = (wanted >= low) & (wanted <= high)
             table[wanted[inside].astype(np.int64) - low] = np.flatnonzero(inside)
-            return table[flat.astype(np.int64) - low]
+            return table.take(flat if low == 0 and flat.dtype.kind != "b" else flat.astype(np.int64) - low, mode="clip")
     place = np.searchsorted(wanted, flat)
     place[place == len(wanted)] = 0
     return np.where(wanted[place] == flat, place, -1) if len(wanted) else np.full(len(flat), -1)
@@ -103,7 +136,7 @@ def _numbers(flat, wanted):
 
 def sum_labels(input, labels=None, index=None):
     """The sum of each region."""
-    regions = _Regions(input, labels, index)
+    regions = _Regions(input, labels, index, sums=True)
     return regions.sums(regions.values)
 
 
@@ -114,22 +147,23 @@ def sum(input, labels=None, index=None):
 
 def mean(input, labels=None, index=None):
     """The mean of each region."""
-    regions = _Regions(input, labels, index)
+    regions = _Regions(input, labels, index, sums=True)
     return regions.sums(regions.values) / np.asanyarray(regions.counts()).astype(np.float64)
 
 
 def variance(input, labels=None, index=None):
     """The variance of each region, of all its voxels."""
-    regions = _Regions(input, labels, index)
-    counts = np.asanyarray(regions.counts()).astype(np.float64)
+    regions = _Regions(input, labels, index, sums=True)
     if regions.number is None:
-        middle = regions.values.sum() / counts
-        apart = regions.values - middle
+        counts = float(regions.values.size)
+        apart = regions.values - regions.values.sum() / counts
     else:
+        every = regions._sums()
+        counts = regions.shaped(every).astype(np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):
-            middle = regions._sums(regions.values) / np.bincount(regions.number, minlength=regions.known)
+            middle = regions._sums(regions.values) / every
         apart = regions.values - middle[regions.number]
-    return regions.sums((apart * apart.conj()).real) / counts
+    return regions.sums(apart * apart if apart.dtype.kind != "c" else (apart * apart.conj()).real) / counts
 
 
 def standard_deviation(input, labels=None, index=None):
@@ -139,13 +173,20 @@ def standard_deviation(input, labels=None, index=None):
 
 def center_of_mass(input, labels=None, index=None):
     """The middle of each region, weighted with the values."""
-    regions = _Regions(input, labels, index)
+    regions = _Regions(input, labels, index, sums=True)
     total = regions.sums(regions.values)
-    position = np.unravel_index(np.arange(regions.array.size) if regions.where is None else regions.where, regions.array.shape)
-    found = [regions.sums(regions.values * p.astype(float)) / total for p in position]
+    found = [regions.sums(_weighted(regions, position)) / total for position in np.ogrid[tuple(map(slice, regions.array.shape))]]
     if regions.one:
         return tuple(found)
     return [tuple(row) for row in np.array(found).T]
+
+
+def _weighted(regions, position):
+    """The values times their positions along an axis."""
+    position = position.astype(float)
+    if regions.where is None:
+        return (regions.array * position).ravel()
+    return regions.values * np.broadcast_to(position, regions.array.shape).ravel()[regions.where]
 
 
 # ---------------------------------------------------------------- order
@@ -157,12 +198,19 @@ def _needed(regions):
 
 def minimum(input, labels=None, index=None):
     """The smallest value of each region."""
-    return extrema(input, labels, index)[0]
+    return _extreme_values(input, labels, index)[0]
 
 
 def maximum(input, labels=None, index=None):
     """The largest value of each region."""
-    return extrema(input, labels, index)[1]
+    return _extreme_values(input, labels, index)[1]
+
+
+def _extreme_values(input, labels, index):
+    """The smallest and largest value of each region; and what they were found from."""
+    regions = _Regions(input, labels, index)
+    smallest, largest, counts = _extremes(regions)
+    return [regions.picked(regions.values, p, counts) for p in (smallest, largest)] + [regions, smallest, largest]
 
 
 def _extremes(regions):
@@ -173,22 +221,27 @@ def _extremes(regions):
         if not count[0]:
             return np.zeros(1, int), np.zeros(1, int), count
         return np.array([regions.values.argmin()]), np.array([regions.values.argmax()]), count
-    order, first, counts = regions.sorted()
-    last = first + counts - 1
-    largest = np.zeros(len(counts), int)
-    there = counts > 0
-    smallest = np.zeros(len(counts), int)
-    smallest[there] = order[first[there]]
-    largest[there] = order[last[there]]
+    order, first, counts = regions.together()
+    smallest, largest, there = np.zeros(len(counts), int), np.zeros(len(counts), int), counts > 0
+    if not there.any():
+        return smallest, largest, counts
+    values = regions.values[order]
+    if values.dtype.kind == "c" or (values.dtype.kind == "f" and np.isnan(values.sum())):
+        order, first, counts = regions.sorted()  # nan comes last, complex numbers by their real parts
+        smallest[there], largest[there] = order[first[there]], order[(first + counts - 1)[there]]
+        return smallest, largest, counts
+    begin, length = first[there], counts[there]
+    low = np.flatnonzero(values == np.repeat(np.minimum.reduceat(values, begin), length))
+    high = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, begin), length))
+    smallest[there] = order[low[np.searchsorted(low, begin)]]
+    largest[there] = order[high[np.searchsorted(high, begin + length) - 1]]
     return smallest, largest, counts
 
 
 def extrema(input, labels=None, index=None):
     """The smallest and largest value of each region, and where they are."""
-    regions = _Regions(input, labels, index)
-    smallest, largest, counts = _extremes(regions)
-    values = [regions.picked(regions.values, p, counts) for p in (smallest, largest)]
-    return (*values, *(_places(regions, p) for p in (smallest, largest)))
+    low, high, regions, smallest, largest = _extreme_values(input, labels, index)
+    return low, high, _places(regions, smallest), _places(regions, largest)
 
 
 def _places(regions, positions):
@@ -261,4 +314,13 @@ def labeled_comprehension(input, labels, index, func, out_dtype, default, pass_p
 def histogram(input, min, max, bins, labels=None, index=None):
     """How many values of each region fall into each of some equal bins."""
     edges = np.linspace(min, max, bins + 1)
-    return labeled_comprehension(input, labels, index, lambda values: np.histogram(values, edges)[0], object, None)
+    if labels is None or index is None or np.ndim(index) == 0 or np.iscomplexobj(input):
+        return labeled_comprehension(input, labels, index, lambda values: np.histogram(values, edges)[0], object, None)
+    regions = _Regions(input, labels, index)
+    inside = np.flatnonzero((regions.values >= edges[0]) & (regions.values <= edges[-1]))
+    bin_of = np.minimum(np.searchsorted(edges, regions.values[inside], side="right") - 1, bins - 1)
+    counts = np.bincount(regions.number[inside] * bins + bin_of, minlength=regions.known * bins).reshape(regions.known, bins)
+    found = np.full(regions.known, None, object)
+    for k in np.flatnonzero(np.bincount(regions.number, minlength=regions.known)).tolist():
+        found[k] = counts[k]
+    return regions.shaped(found)

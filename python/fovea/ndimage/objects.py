@@ -112,23 +112,26 @@ def find_objects(input, max_label=0):
         return found
     if array.ndim == 0:
         return [() if number + 1 == highest else None for number in range(count)]
-    for number, box in _boxes(array):
+    numbers, boxes = _boxes(array)
+    if count == highest == len(boxes) and numbers[0] == 1:  # all labels from 1 on are there
+        return boxes
+    for number, box in zip(numbers, boxes):
         if 1 <= number <= count:
             found[number - 1] = box
     return found
 
 
 def _boxes(array):
+    """The labels that are there, in increasing order, and the slices of their boxes."""
     if array.ndim <= 3:
         labels = np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind == "b" else array)
         table = _eager.call("measure", labels, properties="bbox")
         columns = [table[name].tolist() for name in table.columns if name.startswith(("bbox_min", "bbox_max"))]
         low, high = columns[:array.ndim], columns[array.ndim:]
-        for row, number in enumerate(table["label"].tolist()):
-            yield number, tuple(slice(a[row], b[row], None) for a, b in zip(low, high))
-        return
-    for number, where in value_indices(array, ignore_value=0).items():
-        yield int(number), tuple(slice(int(w.min()), int(w.max()) + 1, None) for w in where)
+        return table["label"].tolist(), list(zip(*[map(slice, a, b) for a, b in zip(low, high)]))
+    there = value_indices(array, ignore_value=0)
+    return [int(number) for number in there], [tuple(slice(int(w.min()), int(w.max()) + 1, None) for w in where)
+                                               for where in there.values()]
 
 
 def value_indices(arr, *, ignore_value=None):
