@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _eager
 from .. import _library as l
+from .. import _prepared
 from .._remember import remembered
 from . import _support as s
 
@@ -211,9 +212,14 @@ def binary_dilation(input, structure=None, iterations=1, mask=None, output=None,
 
 
 def _flooded(array, mask, structure, connectivity):
-    """All that can be reached inside a mask, also from what is outside it."""
-    return _eager.run(f"reconstruct(dilate(a, {footprint_text(structure)}) & m, m, connectivity = {connectivity}) | a",
-                      a=mask_of(array), m=np.ascontiguousarray(mask))
+    """All that can be reached inside a mask, also from what is outside it: the objects of the mask that it touches."""
+    array, mask = mask_of(array), np.ascontiguousarray(mask)
+    labels, seeds = _prepared.call(f"labels = label(m, connectivity = {connectivity})\n"
+                                   f"seeds = dilate(a, {footprint_text(structure)}) & m\n", {"a": array, "m": mask},
+                                   ("labels", "seeds"))
+    touched = np.zeros(int(labels.max()) + 1, bool)
+    touched[labels[seeds]] = True
+    return touched.take(labels) | array
 
 
 def _two_steps(input, structure, iterations, mask, output, border_value, origin, axes, steps):

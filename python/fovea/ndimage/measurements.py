@@ -28,7 +28,9 @@ class _Regions:
                 raise ValueError("an index needs labels")
             self.values = self.array.ravel()
             return
-        image, labels = np.broadcast_arrays(self.array, np.asarray(labels))
+        image, labels = self.array, np.asarray(labels)
+        if image.shape != labels.shape:
+            image, labels = np.broadcast_arrays(image, labels)
         self.array, flat = image, labels.ravel()
         if index is None or np.ndim(index) == 0:
             chosen = flat > 0 if index is None else flat == index
@@ -75,10 +77,11 @@ class _Regions:
     def _sums(self, values=None):
         """The sum of values over each known region; without any, how many there are. By pieces, so that what numpy converts stays
         in the cache."""
+        if len(self.number) <= _PIECE:
+            return np.bincount(self.number, values, self.known)
         step = max(_PIECE, 4 * self.known)
-        parts = [slice(first, first + step) for first in range(0, max(len(self.number), 1), step)]
-        found = [np.bincount(self.number[p], None if values is None else values[p], self.known) for p in parts]
-        return found[0] if len(found) == 1 else np.add.reduce(found)
+        parts = [slice(first, first + step) for first in range(0, len(self.number), step)]
+        return np.add.reduce([np.bincount(self.number[p], None if values is None else values[p], self.known) for p in parts])
 
     def counts(self):
         """How many voxels each region has."""
