@@ -44,18 +44,20 @@ class _Regions:
             return
         wanted, self.back = np.unique(index.ravel(), return_inverse=True)
         self.known = len(wanted)
+        between = (flat >= wanted[0]) & (flat <= wanted[-1]) if self.known else np.zeros(len(flat), bool)
+        if not between.all():  # most of what nobody asked for, at little cost
+            self.where = np.flatnonzero(between)
+            flat = flat[self.where]
         number = _numbers(flat, wanted)
-        there = number >= 0
-        if not there.all():
-            self.where = np.flatnonzero(there)
-            number = number[self.where]
-            self.values = image.ravel()[self.where]
-        else:
-            self.values = image.ravel()
+        there = np.flatnonzero(number >= 0)
+        if len(there) < len(number):
+            self.where = there if self.where is None else self.where[there]
+            number = number[there]
+        self.values = image.ravel() if self.where is None else image.ravel()[self.where]
         self.number = number
 
     def _number_by_label(self, flat, index):
-        """True if the labels can be numbers of regions; then they are. The last region is that of all labels that are not there."""
+        """True if the labels can be numbers of regions; then they are. The last region is that of labels that are not there."""
         if flat.dtype.kind not in "iub" or index.dtype.kind not in "iub" or not len(flat) or flat.min() < 0:
             return False
         high = int(flat.max())
@@ -317,12 +319,21 @@ def labeled_comprehension(input, labels, index, func, out_dtype, default, pass_p
 def histogram(input, min, max, bins, labels=None, index=None):
     """How many values of each region fall into each of some equal bins."""
     edges = np.linspace(min, max, bins + 1)
-    if labels is None or index is None or np.ndim(index) == 0 or np.iscomplexobj(input):
+    if labels is None or index is None or np.ndim(index) == 0 or np.iscomplexobj(input) or not max > min:
         return labeled_comprehension(input, labels, index, lambda values: np.histogram(values, edges)[0], object, None)
     regions = _Regions(input, labels, index)
-    inside = np.flatnonzero((regions.values >= edges[0]) & (regions.values <= edges[-1]))
-    bin_of = np.minimum(np.searchsorted(edges, regions.values[inside], side="right") - 1, bins - 1)
-    counts = np.bincount(regions.number[inside] * bins + bin_of, minlength=regions.known * bins).reshape(regions.known, bins)
+    counts = np.zeros(regions.known * bins, np.intp)
+    for first in range(0, len(regions.values), _PIECE):
+        values = regions.values[first:first + _PIECE].astype(np.float64, copy=False)
+        number = regions.number[first:first + _PIECE]
+        inside = (values >= edges[0]) & (values <= edges[-1])
+        if not inside.all():
+            values, number = values[inside], number[inside]
+        bin_of = np.minimum(((values - min) * (bins / (max - min))).astype(np.intp), bins - 1)
+        bin_of -= values < edges[bin_of]  # rounding may be one off
+        bin_of += (values >= edges[bin_of + 1]) & (bin_of < bins - 1)
+        counts += np.bincount(number * bins + bin_of, minlength=len(counts))
+    counts = counts.reshape(regions.known, bins)
     found = np.full(regions.known, None, object)
     for k in np.flatnonzero(np.bincount(regions.number, minlength=regions.known)).tolist():
         found[k] = counts[k]
