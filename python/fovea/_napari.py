@@ -46,6 +46,10 @@ def layers_of(image, name):
         at = image.axes.index("c")
         meta["channel_axis"], meta["scale"] = at, [s for k, s in enumerate(image.spacing) if k != at]
         del meta["name"]
+        if image.channels:
+            meta["name"] = [k.get("name", f"{name} {at}") for at, k in enumerate(image.channels)]
+        if image.channels and all("range" in k for k in image.channels):
+            meta["contrast_limits"] = [k["range"] for k in image.channels]
     elif "label" in name.lower() and image.dtype.kind in "iu":
         return [(data, meta, "labels")]
     return [(data, meta, "image")]

@@ -192,6 +192,13 @@ class Image(_Arithmetic):
         return tuple(t.unit[k].value.decode() for k in range(t.ndim))
 
     @property
+    def channels(self):
+        """What is known of each channel: a dictionary with what there is of name, color ("#rrggbb") and range (low, high)."""
+        t = self._type.image
+        return tuple({**({"name": k.name.decode()} if k.name else {}), **({"color": f"#{k.color:06x}"} if k.has_color else {}),
+                      **({"range": (k.low, k.high)} if k.low < k.high else {})} for k in t.channel[:t.nchannels])
+
+    @property
     def voxel_to_world(self):
         """The matrix from voxels (x y z) to the world, 4 by 4, or None; fovea.array takes it as affine."""
         t = self._type.image

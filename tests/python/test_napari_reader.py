@@ -39,6 +39,17 @@ def labels_colours_channels_and_complex_values_are_told_apart(folder):
 
 
 @test
+def channels_have_their_names_and_ranges(folder):
+    a, b = (fv.phantom("cells", [20, 30], seed=seed) for seed in (1, 2))
+    both = fv.merge_channels(a, b, colors="cyan red", names="DAPI actin", ranges=[10, 200, 20, 99])
+    wanted = ({"name": "DAPI", "color": "#00ffff", "range": (10, 200)}, {"name": "actin", "color": "#ff0000", "range": (20, 99)})
+    assert both.channels == wanted and both[1].channels == wanted[1:] and a.channels == (), both.channels
+    both.write(f"{folder}/both.zarr")
+    [(_, meta, _)] = _napari.get_reader(f"{folder}/both.zarr")(f"{folder}/both.zarr")
+    assert meta["name"] == ["DAPI", "actin"] and meta["contrast_limits"] == [(10, 200), (20, 99)], meta
+
+
+@test
 def a_large_file_is_read_by_planes(folder):
     path = f"{folder}/large.zarr"
     fv.phantom("noise", [8, 64, 64]).write(path, chunk=[1, 64, 64])
