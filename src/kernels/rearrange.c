@@ -45,6 +45,8 @@ TURN(turn_16, sixteen)
 
 /* ---------------------------------------------------------------- squares in registers */
 
+enum { LINE = 64, AHEAD = 16 }; /* bytes of a line of the cache; rows after which one is needed that is asked for */
+
 typedef uint8_t  bytes __attribute__((vector_size(16)));
 typedef uint16_t shorts __attribute__((vector_size(16)));
 typedef uint8_t  bytes_unaligned __attribute__((vector_size(16), aligned(1), may_alias));
@@ -83,25 +85,31 @@ FV_INLINE void shorts_transpose(shorts v[8]) {
     }
 }
 
-/* Squares of LANES x LANES in registers; what is left over by the plain loop. */
+/* Squares of LANES x LANES in registers, a line of the input after the other; what is left over by the plain loop. The rows that
+ * come next are asked for before: no processor sees so many rows coming. */
 #define TURN_SQUARES(NAME, PLAIN, TYPE, VECTOR, LANES)                                                                           \
     static void NAME(const plane *p, const part *t, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {                            \
         const TYPE *from = (const TYPE *)p->from;                                                                                \
         TYPE       *to = (TYPE *)t->to - t->i0 * t->pitch - t->j0;                                                               \
         bool        back = p->step < 0; /* the columns of a square then come last first */                                       \
-        int64_t     i = i0, j;                                                                                                   \
-        for (; i + (LANES) <= i1; i += (LANES)) {                                                                                \
-            const TYPE *column = from + (back ? -i - ((LANES)-1) : i);                                                           \
-            TYPE       *row = to + (back ? i + ((LANES)-1) : i) * t->pitch;                                                      \
-            for (j = j0; j + (LANES) <= j1; j += (LANES)) {                                                                      \
-                VECTOR v[LANES];                                                                                                 \
+        int64_t     i = i0, j = j0;                                                                                              \
+        for (; j + (LANES) <= j1; j += (LANES)) {                                                                                \
+            const TYPE *line = from + (j + AHEAD) * p->across + p->step * i0, *end = line + p->step * (i1 - i0 - 1);             \
+            for (int l = 0; l < (LANES) && j + AHEAD < j1; l++) {                                                                \
+                __builtin_prefetch(line + l * p->across);                                                                        \
+                __builtin_prefetch(end + l * p->across);                                                                         \
+            }                                                                                                                    \
+            for (i = i0; i + (LANES) <= i1; i += (LANES)) {                                                                      \
+                const TYPE *column = from + (back ? -i - ((LANES)-1) : i);                                                       \
+                TYPE       *row = to + (back ? i + ((LANES)-1) : i) * t->pitch;                                                  \
+                VECTOR      v[LANES];                                                                                            \
                 for (int l = 0; l < (LANES); l++) v[l] = FV_PASTE(VECTOR, _load)(column + (j + l) * p->across);                  \
                 FV_PASTE(VECTOR, _transpose)(v);                                                                                 \
                 for (int l = 0; l < (LANES); l++) FV_PASTE(VECTOR, _store)(row + l * p->step * t->pitch + j, v[l]);              \
             }                                                                                                                    \
-            PLAIN(p, t, i, i + (LANES), j, j1);                                                                                  \
+            PLAIN(p, t, i, i1, j, j + (LANES));                                                                                  \
         }                                                                                                                        \
-        PLAIN(p, t, i, i1, j0, j1);                                                                                              \
+        PLAIN(p, t, i0, i1, j, j1);                                                                                              \
     }
 TURN_SQUARES(squares_1, turn_1, uint8_t, bytes, 16)
 TURN_SQUARES(squares_2, turn_2, uint16_t, shorts, 8)
@@ -120,8 +128,8 @@ static void turn_part(const plane *p, const part *t, size_t size) {
 
 /* ---------------------------------------------------------------- planes */
 
-enum { LINE = 64, LINES = 4, HIGH = 16 }; /* bytes of a line of the cache, lines of a row of a tile, rows of a tile */
-enum { HELD = 1 << 20 };                  /* bytes of a plane that stays in the cache */
+enum { LINES = 8 };      /* lines of a row of a tile; its rows are one line of the input high */
+enum { HELD = 1 << 20 }; /* bytes of a plane that stays in the cache */
 
 /* A line at a multiple of LINE, past the cache: what is there before is not fetched. */
 FV_INLINE void stream_line(char *to, const char *from) {
@@ -151,7 +159,7 @@ static int64_t beyond_line(const plane *p, int64_t i, int64_t j, int64_t size) {
 /* A tile of a large plane. Its rows end where lines of the memory do, and not at j1: what is behind belongs to the next tile,
  * and what the tile before left is made here. */
 static void turn_tile(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t size) {
-    _Alignas(LINE) char tile[HIGH * (LINES + 1) * LINE];
+    _Alignas(LINE) char tile[LINE * (LINES + 1) * LINE];
     int64_t             left = j0 ? LINE / size : 0;
     part                t = { i0, i1, j0 - left, j1, (LINES + 1) * LINE / size, tile };
     bool                aligned = !beyond_line(p, 0, 0, size) && !(p->pitch * size % LINE);
@@ -166,11 +174,11 @@ static void turn_tile(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_
 }
 
 static void turn_plane(const plane *p, size_t size_) {
-    int64_t size = (int64_t)size_, wide = LINES * LINE / size;
+    int64_t size = (int64_t)size_, wide = LINES * LINE / size, high = FV_MAX(LINE / size, 16);
     bool    large = p->n * p->m * size > HELD && p->m >= wide && LINE % size == 0;
     for (int64_t j = 0; j < p->m; j += wide)
-        for (int64_t i = 0; i < p->n; i += HIGH) {
-            int64_t i1 = FV_MIN(i + HIGH, p->n), j1 = FV_MIN(j + wide, p->m);
+        for (int64_t i = 0; i < p->n; i += high) {
+            int64_t i1 = FV_MIN(i + high, p->n), j1 = FV_MIN(j + wide, p->m);
             part    t = { i, i1, j, j1, p->pitch, p->to + (i * p->pitch + j) * size };
             if (large)
                 turn_tile(p, i, i1, j, j1, size);
