@@ -103,8 +103,10 @@ def large_overlaps_are_compared_coarsely_first_and_then_exactly(folder):
     for off in ([-31.4, 44.25], [23.0, -60.7], [0.5, 0.5]):
         tiles = [cut(np, ndimage, big, 40, 40, 600), cut(np, ndimage, big, 40 + off[0], 340 + off[1], 600)]
         for number, tile in enumerate(tiles):
-            tifffile.imwrite(pathlib.Path(folder, f"s{number}.tif"), (tile + rng.normal(0, 200, tile.shape)).clip(0, 65535).astype("uint16"))
-        run("run", "-q", "--overwrite", "-e", 'tile_shifts("s?.tif", grid = [1, 2], overlap = 0.5) |> write("s.npy")', folder=folder)
+            noisy = (tile + rng.normal(0, 200, tile.shape)).clip(0, 65535).astype("uint16")
+            tifffile.imwrite(pathlib.Path(folder, f"s{number}.tif"), noisy)
+        call = 'tile_shifts("s?.tif", grid = [1, 2], overlap = 0.5) |> write("s.npy")'
+        run("run", "-q", "--overwrite", "-e", call, folder=folder)
         (y, x, agreement), = np.load(pathlib.Path(folder, "s.npy"))
         assert agreement > 0.5 and np.abs(np.array([y, x]) - off).max() < 0.1, (off, y, x, agreement)
 

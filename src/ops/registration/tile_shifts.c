@@ -358,13 +358,14 @@ const fv_op FV_OP(tile_shifts) = {
     .version = 2,
     .also = "pairwise_shifts, translation_computation",
     .doc =
-        "The tiles of the example: tile_shifts(\"tiles/*.tif\", grid = [1, 2], overlap = 0.3). What stitch finds out "
-        "first. A row for each two tiles that share enough: how far, in pixels along y and x, the second "
-        "lies "
-        "from where it should against the first, and how well they agree there, from 0 to 1. Phase correlation of the part with "
-        "most to see of what they share, up to 512 pixels long, names five places; the one at which all shared pixels agree best "
-        "is "
-        "refined to a fraction of a pixel, by the correlation of the same part of both.",
+        "The tiles of the example: tile_shifts(\"tiles/*.tif\", grid = [1, 2], overlap = 0.3). What stitch finds out first. A "
+        "row "
+        "for each two tiles that share enough: how far, in pixels along y and x, the second lies from where it should against "
+        "the "
+        "first, and how well they agree there, from 0 to 1. Phase correlation of the part with most to see of what they share, "
+        "up "
+        "to 512 pixels long and at half resolution if it is large, names five places. That at which the shared pixels agree best "
+        "is refined to a fraction of a pixel, by the correlation of the same part of both, up to 256 pixels long.",
     .citation =
         "Guizar-Sicairos, Thurman, Fienup, Optics Letters 33, 156 (2008); Preibisch, Saalfeld, Tomancak, Bioinformatics 25, "
         "1463 (2009)",
