@@ -36,7 +36,7 @@ moto="moto[s3,server] boto3"
 napari="zarr ome-zarr-models ome-zarr tensorstore neuroglancer napari[pyqt5] napari-ome-zarr"
 dataframes="pandas pyarrow polars dask[array,dataframe] pyspark==3.5.*"
 imagej=net.imagej:ij:1.54p
-newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox pytest hypothesis pooch"
+newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox simpleitk pytest hypothesis pooch"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 dicom="libdcmtk-dev dcmtk g++"
@@ -162,7 +162,7 @@ fetch_all() {
         case $set in
         pypi) make_environment build/peers "zarr, ome_zarr_models, pyarrow, pandas" $pypi || failed=1 ;;
         newer)
-            make_environment build/newer "scipy, skimage, cv2, nibabel, astra, pytest, hypothesis" $newer || failed=1
+            make_environment build/newer "scipy, skimage, cv2, nibabel, astra, SimpleITK, pytest, hypothesis" $newer || failed=1
             fetch_own_tests || failed=1
             ;;
         moto) make_environment build/interop/moto "moto, boto3" $moto || failed=1 ;;
