@@ -49,8 +49,13 @@ def connectivity_of(structure):
     """The number for which a structure is generate_binary_structure's, that the library knows; None if it is none."""
     if structure.ndim < 1 or structure.ndim > 3 or structure.shape != (3,) * structure.ndim:
         return None
-    for connectivity in range(1, structure.ndim + 1):
-        if (structure == _usual(structure.ndim, connectivity)).all():
+    return _connectivity(structure.astype(bool, copy=False).tobytes(), structure.ndim)
+
+
+@functools.lru_cache(32)
+def _connectivity(bits, ndim):
+    for connectivity in range(1, ndim + 1):
+        if bits == _usual(ndim, connectivity).tobytes():
             return connectivity
     return None
 
@@ -59,10 +64,10 @@ def connectivity_of(structure):
 
 def footprint_text(box):
     """A footprint of odd sizes as the language writes it."""
-    if box.all():
-        return f"box({list(box.shape)})"
     if connectivity_of(box) == 1:
         return "cross()"
+    if box.all():
+        return f"box({list(box.shape)})"
     return f"pattern({box.astype(int).ravel().tolist()}, shape = {list(box.shape)})"
 
 
