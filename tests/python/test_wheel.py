@@ -54,4 +54,24 @@ def a_wheel_is_installed_and_used(folder):
     assert tiff and "site-packages/fovea/lib" in tiff[0], "the wheel's own libraries are used"
 
 
+READ_ALL = "import ast, pathlib, sys\nfor p in pathlib.Path(sys.argv[1]).rglob('*.py'): ast.parse(p.read_bytes(), str(p))"
+
+
+@test
+def every_python_from_3_9_on_can_read_the_package(folder):
+    del folder
+    versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
+    found = 0
+    for minor in range(9, 14):
+        python = next(map(str, versions.glob(f"3.{minor}.*/bin/python")), None) or shutil.which(f"python3.{minor}")
+        if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+            print(f"skip python3.{minor}: it is not installed")
+            continue
+        done = subprocess.run([python, "-c", READ_ALL, str(ROOT / "python" / "fovea")], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        assert done.returncode == 0, (python, done.stderr[-400:])
+        found += 1
+    assert found
+
+
 main()
