@@ -295,7 +295,7 @@ fv_status fv_describe_file(const char *path, const char *path_inside, fv_form fo
     else if (status != FV_OK && form == FV_FORM_JSON)
         *text = failure_json(path, &local);
     if (error && status != FV_OK) *error = local;
-    if (f.reader) f.format->close(f.reader);
+    if (f.reader) f.reader->format->close(f.reader); /* a transform in HDF5 has a format of its own */
     fv__bytes_release(&f.contents);
     return status;
 }

@@ -190,6 +190,11 @@ static fv_status open_once(const char *path, fv_hdf5_remote *remote, const fv_re
     r->remote = remote;
     fv_status status = find_size(r, error);
     if (status == FV_OK) status = open_library(path, remote, &r->h5, &r->file, error);
+    if (status == FV_OK && !remote && !(options && options->path_inside) && fv__hdf5_has_transform(r->h5, r->file)) {
+        status = fv__hdf5_open_transform(r->h5, r->file, path, out, error);
+        close_reader(&r->base);
+        return status;
+    }
     if (status == FV_OK) status = fv__hdf5_choose(r->h5, r->file, path, options ? options->path_inside : NULL, &part, error);
     if (status == FV_OK) status = open_name(r, part.name, error);
     if (status == FV_OK && part.key) status = select_frames(r, &part, error);
@@ -216,6 +221,10 @@ static void try_opening(void *context) {
     fv_reader     *base;
     fv_lattice     lattice;
     if (open_once(q->path, q->remote, q->options, &base, NULL) != FV_OK) return;
+    if (base->format != &fv_format_hdf5) { /* a transform has been read whole */
+        base->format->close(base);
+        return;
+    }
     const reader *r = (reader *)base;
     fv__lattice_init(&lattice, r->about.ndim, r->about.shape, r->about.chunk);
     int64_t count = fv__lattice_count(&lattice), step = FV_MAX(count / MOST_TRIED, 1);
@@ -505,8 +514,8 @@ const fv_format fv_format_hdf5 = {
     .name = "hdf5",
     .extensions = "h5 hdf5 hdf nxs nx5 cxi nc nc4",
     .brief = "HDF5, NetCDF 4, NeXus, DataExchange, CXI",
-    .reads = "by region; `path` names a dataset",
-    .writes = "chunks packed on all cores",
+    .reads = "by region; `path` names a dataset; transforms of ITK",
+    .writes = "chunks packed on all cores; transforms as ITK does",
     .keeps = "axes, spacing, units, orientation",
     .compressions = "deflate|none",
     .magic = { { 0, 8, "\x89HDF\r\n\x1a\n" } },

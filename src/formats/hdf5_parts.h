@@ -74,5 +74,16 @@ fv_status fv__hdf5_create(const fv_image_file *file, const fv_file_layout *layou
                           fv_error *error);
 fv_status fv__hdf5_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv__hdf5_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+/* What the library said, as an error: it tells about a full disk in many words. */
+fv_status fv__hdf5_not_written(const char *path, const char *message, fv_error *error);
+
+/* hdf5_transform.c */
+/* ITK's transforms, which have the group TransformGroup. A reader of one is of another format than HDF5's own. */
+bool      fv__hdf5_has_transform(const fv_hdf5_plugin *h5, void *file);
+fv_status fv__hdf5_open_transform(const fv_hdf5_plugin *h5, void *file, const char *path, fv_reader **reader, fv_error *error);
+/* Whether an image is a transform, which is written so. */
+bool      fv__hdf5_is_transform(const fv_image_type *type);
+fv_status fv__hdf5_create_transform(const fv_image_file *file, const fv_file_layout *layout, const char *temporary,
+                                    fv_writer **writer, fv_error *error);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { FV_HDF5_VERSION = 3, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
+enum { FV_HDF5_VERSION = 4, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
 #define FV_HDF5_SYMBOL "fv_hdf5_plugin_get"
 
 /* Numbers that filters have in the files. */
@@ -91,6 +91,10 @@ typedef struct fv_hdf5_plugin {
     bool (*set_texts)(void *dataset, const char *attribute, const char *const *texts, int count, char *message);
     bool (*set_numbers)(void *dataset, const char *attribute, const double *values, int count, char *message);
     bool (*flush)(void *file, char *message);
+    /* A dataset that is one text, and a new one of a text or of numbers in one run, with the groups of its path. */
+    bool (*read_text)(void *file, const char *name, char *text, size_t room);
+    bool (*write_text)(void *file, const char *name, const char *text, char *message);
+    bool (*write_numbers)(void *file, const char *name, const double *values, int64_t count, char *message);
 } fv_hdf5_plugin;
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/deflate.h"
 #include "base/take.h"
 #include "formats/hdf5_parts.h"
+#include "formats/itk_transform.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -64,6 +65,7 @@ fv_status fv__hdf5_layout_file(const fv_image_file *file, fv_file_layout *layout
     const fv_hdf5_plugin *h5;
     fv_hdf5_about         about;
     FV_TRY(fv__hdf5_load(&h5, error)); /* nobody computes for hours to hear that it is missing */
+    if (fv__hdf5_is_transform(file->type)) return fv__itk_layout(file, layout, error);
     FV_TRY(describe(file, &about, error));
     memcpy(layout->piece, about.chunk, sizeof layout->piece);
     int64_t bytes = fv__hdf5_chunk_bytes(&about);
@@ -74,6 +76,7 @@ fv_status fv__hdf5_layout_file(const fv_image_file *file, fv_file_layout *layout
 fv_status fv__hdf5_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
                           fv_error *error) {
     fv_hdf5_about about;
+    if (fv__hdf5_is_transform(file->type)) return fv__hdf5_create_transform(file, layout, temporary, out, error);
     FV_TRY(describe(file, &about, error));
     writer *w = fv__writer_new(sizeof *w, &fv_format_hdf5, file, layout, temporary);
     w->about = about;
@@ -131,8 +134,7 @@ static bool write_attributes(const fv_hdf5_plugin *h5, void *dataset, const fv_i
                                   h5->set_numbers(dataset, "affine_code", &code, 1, message)));
 }
 
-/* The library tells about a full disk in many words. */
-static fv_status not_written(const char *path, const char *message, fv_error *error) {
+fv_status fv__hdf5_not_written(const char *path, const char *message, fv_error *error) {
     if (strstr(message, strerror(ENOSPC))) return fv_fail(error, FV_ERROR_FULL, "cannot write %s: %s", path, strerror(ENOSPC));
     return fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, message);
 }
@@ -149,7 +151,7 @@ static fv_status write_chunks(const writer *w, const fv_hdf5_plugin *h5, void *d
         fv__io_enter();
         bool good = h5->write_chunk(dataset, region.start, data, size, message);
         fv__io_leave();
-        if (!good) return not_written(w->base.path, message, error);
+        if (!good) return fv__hdf5_not_written(w->base.path, message, error);
     }
     return FV_OK;
 }
@@ -164,7 +166,7 @@ fv_status fv__hdf5_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error)
     bool      good = dataset && write_attributes(h5, dataset, &base->type, message);
     fv_status status = good ? write_chunks(w, h5, dataset, pieces, error) : FV_ERROR_IO;
     if (status == FV_OK) good = h5->flush(file, message);
-    if (!good) status = not_written(base->path, message, error);
+    if (!good) status = fv__hdf5_not_written(base->path, message, error);
     if (dataset) h5->close_dataset(dataset);
     if (file) h5->close(file);
     return status;

@@ -589,6 +589,65 @@ static bool flush(void *f, char *message) {
     return good;
 }
 
+/* ---------------------------------------------------------------- small datasets */
+
+static bool read_text(void *f, const char *name, char *text, size_t room) {
+    enter();
+    hid_t  id = H5Dopen2(((file *)f)->id, name, H5P_DEFAULT), type = id >= 0 ? H5Dget_type(id) : -1;
+    hid_t  space = id >= 0 ? H5Dget_space(id) : -1;
+    bool   good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1;
+    size_t size = good ? H5Tget_size(type) : 0;
+    if (good && H5Tis_variable_str(type) > 0) {
+        char *read = NULL;
+        good = H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &read) >= 0 && read;
+        if (good) snprintf(text, room, "%s", read);
+        if (read) H5free_memory(read);
+    } else if (good) {
+        char *read = size && size < 1 << 20 ? calloc(1, size + 1) : NULL;
+        good = read && H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) >= 0;
+        if (good) snprintf(text, room, "%s", read);
+        free(read);
+    }
+    if (space >= 0) H5Sclose(space);
+    if (type >= 0) H5Tclose(type);
+    if (id >= 0) H5Dclose(id);
+    H5Eclear2(H5E_DEFAULT);
+    leave();
+    return good;
+}
+
+static bool write_small(void *f, const char *name, hid_t type, int64_t count, const void *values, char *message) {
+    hsize_t n = (hsize_t)count;
+    hid_t   space = H5Screate_simple(1, &n, NULL), links = H5Pcreate(H5P_LINK_CREATE), plan = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    H5Pset_obj_track_times(plan, false);
+    hid_t id = H5Dcreate2(((file *)f)->id, name, type, space, links, plan, H5P_DEFAULT);
+    bool  good = id >= 0 && H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    if (!good) explain(message, "the HDF5 library cannot make the dataset");
+    if (id >= 0) H5Dclose(id);
+    H5Pclose(plan);
+    H5Pclose(links);
+    H5Sclose(space);
+    return good;
+}
+
+static bool write_text(void *f, const char *name, const char *text, char *message) {
+    enter();
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    bool good = write_small(f, name, type, 1, &text, message);
+    H5Tclose(type);
+    leave();
+    return good;
+}
+
+static bool write_numbers(void *f, const char *name, const double *values, int64_t count, char *message) {
+    enter();
+    bool good = write_small(f, name, H5T_NATIVE_DOUBLE, count, values, message);
+    leave();
+    return good;
+}
+
 const fv_hdf5_plugin *fv_hdf5_plugin_get(void);
 const fv_hdf5_plugin *fv_hdf5_plugin_get(void) {
     H5dont_atexit(); /* what was written is flushed; tidying up after a file that met a full disk would crash */
@@ -614,6 +673,9 @@ const fv_hdf5_plugin *fv_hdf5_plugin_get(void) {
         .set_texts = set_texts,
         .set_numbers = set_numbers,
         .flush = flush,
+        .read_text = read_text,
+        .write_text = write_text,
+        .write_numbers = write_numbers,
     };
     return &plugin;
 }

@@ -166,8 +166,16 @@ def files_are_those_of_itk():
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/c.npy", control)
         command(folder, 'write(name_axes(read("c.npy"), "control z y x"), "c.tfm")')
-        command(folder, 'write(read("c.tfm"), "back.npy")')
-        same(np.load(f"{folder}/back.npy"), control)
+        command(folder, 'write(read("c.tfm"), "c.h5")')
+        for name in ("c.tfm", "c.h5"):
+            command(folder, f'write(read("{name}"), "back.npy")')
+            same(np.load(f"{folder}/back.npy"), control)
+            told = subprocess.run([FOVEA, "info", name], cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+            assert not told.returncode and "B-splines, 3 dimensions" in told.stdout, told
+        np.save(f"{folder}/l.npy", np.array([[1.0, 2, 3], [0, 1, -7]]))
+        command(folder, 'write(name_axes(read("l.npy"), "row column"), "l.h5")')
+        command(folder, 'write(read("l.h5"), "back.npy")')
+        same(np.load(f"{folder}/back.npy"), np.load(f"{folder}/l.npy"))
         try:
             import SimpleITK as sitk
         except ImportError as missing:
@@ -188,12 +196,13 @@ def files_are_those_of_itk():
         linear.SetMatrix((np.eye(3) + RANDOM.normal(0, 0.1, (3, 3))).ravel().tolist())
         linear.SetTranslation([4.0, 5.0, -6.0])
         for transform in (spline, sitk.CompositeTransform([linear, spline])):
-            sitk.WriteTransform(transform, f"{folder}/s.tfm")
-            command(folder, 'write(read("s.tfm"), "s.tfm.tfm")')
-            ours = sitk.ReadTransform(f"{folder}/s.tfm.tfm")
-            for index in RANDOM.uniform(0, 19, (20, 3)):
-                point = image.TransformContinuousIndexToPhysicalPoint(index.tolist())
-                near(np.array(ours.TransformPoint(point)), np.array(transform.TransformPoint(point)), "composite", 1e-11)
+            for name in ("s.tfm", "s.h5"):
+                sitk.WriteTransform(transform, f"{folder}/{name}")
+                command(folder, f'write(read("{name}"), "ours-{name}")')
+                ours = sitk.ReadTransform(f"{folder}/ours-{name}")
+                for index in RANDOM.uniform(0, 19, (20, 3)):
+                    point = image.TransformContinuousIndexToPhysicalPoint(index.tolist())
+                    near(np.array(ours.TransformPoint(point)), np.array(transform.TransformPoint(point)), name, 1e-11)
         image = sitk.GetImageFromArray(RANDOM.random((20, 25, 30)).astype(np.float32))
         image.SetDirection(turned.ravel().tolist())
         image.SetSpacing([1.5, 1, 2])
