@@ -363,6 +363,11 @@ static void begin(state *s, const fv_run *r, const fv_voxel_summary *moving, con
     for (int c = 0; c < 3; c++) f->target[c] += to[c] - from[c];
 }
 
+static bool flat(const double m[9]) {
+    double whole[12] = { m[0], m[1], m[2], 0, m[3], m[4], m[5], 0, m[6], m[7], m[8], 0 };
+    return !fv__matrix_invert(whole, whole);
+}
+
 static double edge_of(const fv_physical *place) {
     double least = INFINITY;
     for (int c = 0; c < place->n; c++) {
@@ -438,6 +443,8 @@ static fv_status fit_one(state *s, const fv_run *r, const int64_t *before, doubl
     }
     if (s->by_phase) return fit_shift(s, r, of, part, matrix, error);
     begin(s, r, &of[MOVING], &of[FIXED], before);
+    if (flat(s->fit.matrix))
+        return fv_fail(error, FV_ERROR_INPUT, "start is singular: it presses the image flat, and nothing can begin there");
     prepare(s, r, &of[MOVING], &of[FIXED], part);
     if (!fv__fit_run(&s->fit))
         return fv_fail(error, FV_ERROR_INPUT,

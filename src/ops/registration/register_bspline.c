@@ -143,6 +143,7 @@ static fv_status follow(const void *context, const double place[3], double to[3]
 static fv_status fit_one(state *s, const fv_run *r, const int64_t *before, fv_error *error) {
     fv_bspline_fit *f = &s->fit;
     fv_need         one = r->need;
+    double          unused[12];
     for (int d = 0; d < before_of(&one); d++) {
         one.region.start[d] = before[d];
         one.region.size[d] = 1;
@@ -157,6 +158,8 @@ static fv_status fit_one(state *s, const fv_run *r, const int64_t *before, fv_er
     }
     choose_rows(f);
     fv__way_load(&s->start, &one.in[START]->image, r->in[START], &one.out->image, before);
+    if (!s->start.bends && !fv__matrix_invert(s->start.matrix, unused))
+        return fv_fail(error, FV_ERROR_INPUT, "start is singular: it presses the image flat, and nothing can begin there");
     FV_TRY(fv__way_sample(&f->grid, follow, &s->start, s->memory, f->control, error));
     if (!fv__bspline_fit_run(f))
         return fv_fail(error, FV_ERROR_INPUT,
