@@ -342,6 +342,28 @@ def matrices_of_fsl_are_written_and_read():
 
 
 @test
+def headers_are_transforms():
+    with tempfile.TemporaryDirectory() as folder:
+        nibabel.save(nibabel.Nifti1Image(RANDOM.random((5, 6, 7)).astype(np.float32), OBLIQUE), f"{folder}/o.nii")
+        command(folder, 'write(sform(read("o.nii")), "o.npy")')
+        near(np.load(f"{folder}/o.npy"), (LEFT @ nibabel.load(f"{folder}/o.nii").affine)[:3], "sform", 1e-12)
+        quaternion = nibabel.Nifti1Image(RANDOM.random((5, 6, 7)).astype(np.float32), None)
+        quaternion.header.set_qform(np.diag([2.0, 3, 4, 1]) + np.eye(4, k=3) * 9, code=1)
+        nibabel.save(quaternion, f"{folder}/q.nii")
+        command(folder, 'write(sform(read("q.nii")), "q.npy")')
+        near(np.load(f"{folder}/q.npy"), (LEFT @ nibabel.load(f"{folder}/q.nii").affine)[:3], "qform", 1e-6)
+        numbers = ", ".join(map(repr, GRID.ravel().tolist()))
+        command(folder, f'set_sform(read("o.nii"), [{numbers}], code = 4) |> write("set.nii")')
+        made = nibabel.load(f"{folder}/set.nii")
+        near(made.get_sform(), GRID, "set", 1e-6)
+        assert int(made.header["sform_code"]) == 4
+        same(np.asarray(made.dataobj), np.asarray(nibabel.load(f"{folder}/o.nii").dataobj))
+    refused("set_sform(a, [1, 2, 3])", "3 numbers", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a, zeros)".replace("zeros", str([0] * 12)), "singular", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a, ones)".replace("ones", str([1] * 12)), "spatial axes", a=np.zeros((3, 4)))
+
+
+@test
 def a_folder_is_brought_upon_its_mean():
     image = skimage.data.coins().astype(np.float32)
     shifts = [(0, 0), (4.5, -2.25), (-3, 5), (2.75, 3.5)]
@@ -373,6 +395,8 @@ def what_cannot_be_registered_is_said():
     plane, volume = np.arange(12.0 * 13).reshape(12, 13), RANDOM.random((9, 10, 11))
     refused("register(a, b)", "spatial axes", a=plane, b=volume)
     fails("register(a, a * 0)", "fixed is constant", a=plane)
+    fails('register(a, a, name_axes(b, "row column"))', "start is singular", a=plane, b=np.ones((2, 3)))
+    fails('register(a, a, name_axes(b, "row column"), kind = "bspline")', "start is singular", a=plane, b=np.ones((2, 3)))
     fails("register(a * 0, a)", "moving is constant", a=plane)
     fails('register(a, a * 0, kind = "shift")', "fixed is constant", a=plane)
     fails("register(log(a - 20), a)", "nan", a=plane)
