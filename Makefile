@@ -111,6 +111,7 @@ bench: mpi all
 	$(PYTHON) bench/tomography.py
 	$(PYTHON) bench/mpi.py
 	$(PYTHON) bench/slurm.py
+	$(PYTHON) bench/dask.py
 	$(PYTHON) bench/scaling.py
 
 # The operator reference and the tables of file formats, from what operators and formats say about themselves.

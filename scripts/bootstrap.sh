@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
 # usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|wheel|
-#                      fuzz|paraview|viewers|interop|slurm|spark ...]
+#                      fuzz|paraview|viewers|interop|slurm|spark|dask ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -22,6 +22,7 @@
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 #   spark  Java, and a Python environment in build/spark with Spark (600 MB); where they cannot be had, its tests are skipped.
 #          interop also makes one with the next version of Spark, in build/spark4
+#   dask   a Python environment in build/interop/dask with the newest dask, distributed and dask-image; interop makes it too
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
 
@@ -35,6 +36,7 @@ pypi="zarr ome-zarr-models pyarrow pandas"
 moto="moto[s3,server] boto3"
 napari="zarr ome-zarr-models ome-zarr tensorstore neuroglancer napari[pyqt5] napari-ome-zarr"
 dataframes="pandas pyarrow polars dask[array,dataframe] pyspark==3.5.*"
+dask="dask[array,distributed] dask-image scikit-image"
 imagej=net.imagej:ij:1.54p
 newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox simpleitk pytest hypothesis pooch"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
@@ -81,9 +83,13 @@ for set in "${@:-build}"; do
     viewers) wanted="$wanted $viewers" ;;
     interop)
         wanted="$wanted python3-venv"
-        fetched="$fetched moto napari dataframes imagej spark spark4"
+        fetched="$fetched moto napari dataframes dask imagej spark spark4"
         ;;
     slurm) wanted="$wanted $slurm" ;;
+    dask)
+        wanted="$wanted python3-venv"
+        fetched="$fetched dask"
+        ;;
     spark)
         wanted="$wanted $java"
         fetched="$fetched spark"
@@ -168,6 +174,7 @@ fetch_all() {
         moto) make_environment build/interop/moto "moto, boto3" $moto || failed=1 ;;
         napari) make_environment build/interop/napari "napari_ome_zarr, tensorstore, neuroglancer, qtpy" $napari || failed=1 ;;
         dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;
+        dask) make_environment build/interop/dask "distributed, dask_image, skimage" $dask || failed=1 ;;
         imagej) fetch_imagej || failed=1 ;;
         spark) make_environment build/spark "pyspark, pyarrow, pandas" $spark || failed=1 ;;
         spark4) make_environment build/spark4 "pyspark, pyarrow, pandas" $spark4 || failed=1 ;;

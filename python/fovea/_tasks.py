@@ -1,6 +1,7 @@
 """Pipelines taken apart into tasks that another system runs: what include/fovea/tasks.h declares."""
 import collections
 import ctypes as c
+import dataclasses
 import itertools
 import threading
 
@@ -67,9 +68,15 @@ for _name, _result, *_arguments in (
     _function.restype, _function.argtypes = _result, _arguments
 
 
-# A pipeline that any process can open. arrays: (name, bytes of its ImageType, sizes of its chunks along each axis); wanted: names
-# of the values; chunk: of the lattice, or None; identity: tells it from those of the same text on other voxels.
-Spec = collections.namedtuple("Spec", "version text arrays wanted chunk identity")
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """A pipeline that any process can open. No tuple, because dask looks for tasks in these."""
+    version: str
+    text: str
+    arrays: tuple  # of each its name, the bytes of its ImageType, and the sizes of its chunks along each axis
+    wanted: tuple  # names of the values
+    chunk: tuple  # of the lattice, or None
+    identity: tuple  # tells it from those of the same text on other voxels
 
 
 class Tasks:

@@ -107,11 +107,11 @@ def a_whole_expression_is_one_graph(folder):
     def chain(image):
         smooth = image.gaussian(1)
         labels = (smooth > smooth.otsu()).label()
-        return labels, labels.measure(image), smooth.mean()
+        return labels, smooth.mean(), labels.measure(image)
     lazy, whole = fd.lazy(*chain(fv.array(x_of()))), fv.compute(*chain(fv.array(A)))
-    labels, table, mean = dask.compute(*lazy, scheduler="threads")
-    assert np.array_equal(labels, whole[0]) and mean == whole[2]
-    assert all(np.array_equal(table[name], whole[1][name]) for name in table.columns)
+    labels, mean, table = dask.compute(*lazy, scheduler="threads")
+    assert np.array_equal(labels, whole[0]) and mean == whole[1]
+    assert all(np.array_equal(table[name], whole[2][name]) for name in table.columns)
 
 
 @test

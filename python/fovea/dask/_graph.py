@@ -3,6 +3,7 @@
 The plan of a pipeline is a graph of tasks already: this file gives it dask's form. A task takes the parts of chunks that its
 operators declare to need, cut out where they lie, so that only halos travel. The end of a stage takes the partials of all its
 tasks, which are small. No voxel passes through the process that makes the graph."""
+import dataclasses
 import os
 import re
 
@@ -178,7 +179,7 @@ def collections_of(values):
     text = "\n".join(lines or ["# nothing but arrays"]) + "\n"
     spec = _tasks.Spec(l.lib.fv_version().decode(), text, arrays, wanted, _lattice(values, sources),
                        tuple(a.name for a in sources))
-    token = tokenize(*spec)
+    token = tokenize(*dataclasses.astuple(spec))
     graph = _Graph(spec, sources, token)
     values_key = graph.add_values() if any(not isinstance(v, Image) for v in values) else None
     found = []

@@ -13,7 +13,8 @@ from .._placed import placed_run, share_of_memory
 FIRST_WORKER = 60  # seconds for the cluster to give one
 NO_WORKER = 120  # seconds without any before a run is given up
 LOOK = 0.05  # seconds between looks at the futures
-LOOK_AROUND = 0.5  # seconds between looks at the cluster and at how far the run is
+LOOK_AROUND = 0.5  # seconds between looks at the cluster
+TELL = 1, 30  # seconds between looks at how far the run is, or so many times as long as one takes
 OWN_PART = 0.85  # of a dask worker's memory limit: its Python takes the rest
 ANSWER = 5  # seconds for an answer that is there to come over
 MOST_FAILURES = 3  # of the long task on one worker, one after another
@@ -143,12 +144,11 @@ class _Crew:
 
     def work(self, tell):
         """Until the job is done: then one of them has found nothing left, and the others are about to."""
-        looked = 0
+        looked, there = 0, {}
         try:
             while not self.done or self.futures:
                 if time.monotonic() - looked > LOOK_AROUND:
-                    if looked:
-                        tell(self.name)
+                    tell(self.name)
                     there, looked = workers_of(self.client, self.settings["resources"]), time.monotonic()
                     self.check_alone(there)
                 self.look(there)
@@ -212,11 +212,18 @@ def place(client, run, memory=None, command=None, told=None, resources=None, mos
     settings = {"memory": _memory_of(workers_of(client), facts, memory), "facts": facts_of, "command": command,
                 "resources": resources, "most": most}
 
+    next_time = time.monotonic() + TELL[0]
+
     def tell(name):
+        nonlocal next_time
+        began = time.monotonic()
+        if began < next_time:
+            return
         state = run.look()
         client.log_event("fovea", {"run": run.name, "working on": name, "fraction": state["fraction"]})
         if told:
             told(state["fraction"])
+        next_time = began + max(TELL[0], TELL[1] * (time.monotonic() - began))
     for job in run.jobs():
         _Crew(client, run, job, settings).work(tell)
 
