@@ -148,28 +148,65 @@ def arrays_on_a_cluster_give_the_same_bits(folder):
     assert np.array_equal(got[0], want[0]) and list(got[1]) == list(want[1])
 
 
+def start_worker(address, *options):
+    """A worker of dask whose Python does not know the package; nobody starts it again when it dies."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    code = "import sys; from distributed.cli.dask_worker import main; sys.exit(main())"
+    return subprocess.Popen([sys.executable, "-c", code, address, "--no-nanny", "--nthreads", "1", "--no-dashboard", *options],
+                            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def bare_worker(address, *options):
+    """Such a worker for a with block."""
+    process = start_worker(address, *options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Mortals:
+    """Two workers of which one after another is killed at random moments and replaced by a new one."""
+
+    def __init__(self, address, kills):
+        self.address, self.kills, self.rng, self.over = address, kills, random.Random(7), threading.Event()
+        self.workers = [start_worker(address) for _ in range(2)]
+        self.thread = threading.Thread(target=self._kill)
+
+    def _kill(self):
+        while self.kills and not self.over.wait(self.rng.uniform(0.3, 2)):
+            at, self.kills = self.rng.randrange(2), self.kills - 1
+            self._end(at)
+            self.workers[at] = start_worker(self.address)
+
+    def _end(self, at):
+        self.workers[at].send_signal(signal.SIGKILL)
+        self.workers[at].wait()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        self._end(0)
+        self._end(1)
+
+
 @there
 def killed_workers_change_nothing(folder):
+    client()
     want, made = alone(folder, CELLS)
-    over, rng, cluster = threading.Event(), random.Random(7), client()
-
-    def kill():
-        for _ in range(KILLS):
-            if over.wait(rng.uniform(0.3, 1.2)):
-                return
-            pids = list(cluster.run(os.getpid).values())
-            if pids:
-                os.kill(rng.choice(pids), signal.SIGKILL)
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        for _ in range(2):
-            assert values(fd().run(client(), CELLS, fresh=True)) == values(want)
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None, host="127.0.0.1") as cluster, \
+            distributed.Client(cluster) as own, Mortals(cluster.scheduler_address, KILLS) as mortals:
+        runs = 0
+        while runs < 2 or mortals.kills:
+            assert values(fd().run(own, CELLS, fresh=True, command=FOVEA)) == values(want)
             assert files(folder) == made
-    finally:
-        over.set()
-        killer.join()
-    wait_for("both workers", lambda: len(client().nthreads()) == 2)
+            runs += 1
 
 
 @there
@@ -249,20 +286,6 @@ def mistakes_are_told_before_anything_is_computed(folder):
 @there
 def too_little_memory_is_told(folder):
     raises(fv.OutOfMemory, "at least", lambda: fd().run(client(), CELLS, memory="1M"))
-
-
-@contextlib.contextmanager
-def bare_worker(address, *options):
-    """A worker of dask whose Python does not know the package."""
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    code = "import sys; from distributed.cli.dask_worker import main; sys.exit(main())"
-    process = subprocess.Popen([sys.executable, "-c", code, address, "--no-nanny", "--nthreads", "1", "--no-dashboard", *options],
-                               env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 @there
