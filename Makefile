@@ -113,6 +113,8 @@ bench: mpi all
 	$(PYTHON) bench/slurm.py
 	$(PYTHON) bench/dask.py
 	$(PYTHON) bench/scaling.py
+	-scripts/bootstrap.sh spark
+	$(PYTHON) bench/spark.py
 
 # The operator reference and the tables of file formats, from what operators and formats say about themselves.
 docs: all

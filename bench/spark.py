@@ -33,7 +33,7 @@ STUDY = """
 image  = read("in/*.npy")
 smooth = gaussian(image, 2)
 cells  = label(smooth > otsu(smooth))
-write(measure(cells, image, ["label", "voxels", "mean"]), "cells.csv")
+write(measure(cells, image, properties = "voxels mean"), "cells.csv")
 """
 
 

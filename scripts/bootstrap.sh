@@ -49,7 +49,7 @@ check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
 paraview="paraview xvfb xauth"
 viewers="imagej default-jre maven r-base-core r-cran-rsqlite chromium xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libdbus-1-3"
-spark="pyspark==3.5.* pyarrow pandas"
+spark="pyspark==3.5.* pyarrow pandas scikit-image"
 spark4="pyspark==4.* pyarrow pandas"
 java="openjdk-17-jre-headless util-linux python3-venv"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
@@ -176,7 +176,7 @@ fetch_all() {
         dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;
         dask) make_environment build/interop/dask "distributed, dask_image, skimage" $dask || failed=1 ;;
         imagej) fetch_imagej || failed=1 ;;
-        spark) make_environment build/spark "pyspark, pyarrow, pandas" $spark || failed=1 ;;
+        spark) make_environment build/spark "pyspark, pyarrow, pandas, skimage" $spark || failed=1 ;;
         spark4) make_environment build/spark4 "pyspark, pyarrow, pandas" $spark4 || failed=1 ;;
         paraview) unpack_paraview || failed=1 ;;
         esac

@@ -100,7 +100,7 @@ def mpi(spark, n, command, folder=None, environment=None):
     program. environment: variables in addition to those of the executors. If an executor is lost or a rank dies, Spark tries the
     whole stage again; a program that keeps what it has done goes on from there."""
     sc = context_of(spark)
-    wait_for_executors(sc)
+    wait_for_executors(sc, int(n))
     command = [os.fspath(word) for word in command]
     return _run(sc, int(n), command, folder or os.getcwd(), environment or {}, f"fovea-mpi-{os.urandom(4).hex()}",
                 f"MPI on {n} ranks: {' '.join(command)}")
@@ -109,7 +109,7 @@ def mpi(spark, n, command, folder=None, environment=None):
 def work_on_ranks(sc, run, memory=None, ranks=None, command=None):
     """Has all of a run done by ranks of MPI in the executors."""
     from ..__main__ import command as own_command
-    wait_for_executors(sc)
+    wait_for_executors(sc, ranks or 1)
     n = ranks or slots_of(sc)
     facts = _on_all(sc, run, f"{run.name}: looking for Fovea in the executors", [run.check(command or own_command())] * n)
     hosts = [fact["host"] for fact in facts]

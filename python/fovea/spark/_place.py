@@ -6,6 +6,7 @@ from .._errors import Error, OutOfMemory, UsageError
 from .._placed import placed_run, share_of_memory
 
 FIRST_EXECUTOR = 90  # seconds for the cluster to give one
+SETTLED = 2  # seconds without a new executor, after which no more are expected
 NO_EXECUTOR = 120  # seconds without any before a run is given up
 OF_OVERHEAD = 0.8  # of an executor's memory beside the JVM is for workers: their Python takes the rest
 STEP = 0.1  # of a run: so often a line in Spark's pages says how far it is
@@ -34,14 +35,18 @@ def executors_of(sc):
     return count if sc.master.startswith("local") and not sc.master.startswith("local-cluster") else count - 1
 
 
-def wait_for_executors(sc, seconds=FIRST_EXECUTOR):
-    """Until there is one at least."""
-    end = time.monotonic() + seconds
-    wanted = int(setting(sc, "spark.executor.instances", 0) or 0) or 1
-    while executors_of(sc) < wanted:
-        if time.monotonic() > end:
-            if executors_of(sc):
-                return
+def wait_for_executors(sc, slots=1, seconds=FIRST_EXECUTOR):
+    """Until there are so many slots, or at least one executor and no more come: those of a new session arrive one by one."""
+    began = changed = time.monotonic()
+    wanted, count = int(setting(sc, "spark.executor.instances", 0) or 0) or 1, 0
+    young = time.time() - sc.startTime / 1000 < seconds
+    while True:
+        now, before, count = time.monotonic(), count, executors_of(sc)
+        changed = now if count != before else changed
+        enough = count >= wanted and slots_of(sc) >= slots
+        if enough and (not young or now - changed > SETTLED) or count and now - began > seconds:
+            return
+        if now - began > seconds:
             raise UsageError(f"{sc.master} has started no executor in {seconds} s: it is busy, or has no machine with the "
                              f"{setting(sc, 'spark.executor.memory', '1g')} of memory and the cores that spark.executor.memory "
                              "and spark.executor.cores ask for")
@@ -184,7 +189,7 @@ def place(sc, run, memory=None, command=None, told=None, resources=None):
     jobs = run.jobs()
     milestones = _Milestones(sc, run, told)
     for number, job in enumerate(jobs, 1):
-        places = min(slots, max(job.tasks, 1))
+        places = min(slots_of(sc), max(job.tasks, 1))  # there may be more by now
         stage = f"stage {number} of {len(jobs)}: " if len(jobs) > 1 else ""
         workers = [run.worker(command, k, places, job, cores_of_task(sc), memory) for k in range(places)]
         try:
