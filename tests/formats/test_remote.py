@@ -425,7 +425,8 @@ def patterns_find_files_in_buckets(folder):
     with serve(f"{folder}/www", key=(SECRETS["AWS_ACCESS_KEY_ID"], SECRETS["AWS_SECRET_ACCESS_KEY"])) as server:
         place = dict(SECRETS, AWS_ENDPOINT_URL=server.url)
         for pattern, wanted in (("day*/a*.tif", names[:2]), ("day 1/*.tif", names[:3]), ("day2/*.zarr", names[6:]),
-                                ("**/*.tif", [*names[:3], names[4], names[3]]), ("*.npy", names[5:6]), ("day2/{c,d}.tif", names[4:5])):
+                                ("**/*.tif", [*names[:3], names[4], names[3]]), ("*.npy", names[5:6]),
+                                ("day2/{c,d}.tif", names[4:5])):
             text = f'write(facts(read("s3://bucket/{pattern}"), "y"), "f.csv")'
             run("run", "-q", "--overwrite", "-e", text, folder=folder, environment=place)
             found = [line.split(",")[1] for line in pathlib.Path(folder, "f.csv").read_text().splitlines()[1:]]
