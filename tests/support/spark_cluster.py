@@ -78,7 +78,8 @@ class Cluster:
 
     def executors(self):
         """Process ids of the executors of this cluster."""
-        return processes("CoarseGrainedExecutorBackend", str(self.folder))
+        work = os.path.realpath(self.folder / "work") + os.sep
+        return [pid for pid in processes("CoarseGrainedExecutorBackend") if os.path.realpath(f"/proc/{pid}/cwd").startswith(work)]
 
     def drivers(self, folder):
         """Process ids of the drivers that the command has started for runs of this folder."""
