@@ -59,8 +59,8 @@ TEST(numbers_in_names_are_in_order_of_value) {
 }
 
 TEST(names_with_wildcards_are_patterns) {
-    static const char *const patterns[] = { "*.tif", "a?", "[ab]", "{a,b}.tif", "x/**/y" };
-    static const char *const names[] = { "a.tif", "a[", "{stem}.tif", "a\\*", "https://host/a?b=*", "" };
+    static const char *const patterns[] = { "*.tif", "a?", "[ab]", "{a,b}.tif", "{well}_1.tif", "x/**/y" };
+    static const char *const names[] = { "a.tif", "a[", "{}.tif", "{1}.tif", "\\{well}.tif", "a\\*", "https://host/a?b=*", "" };
     for (int i = 0; i < FV_COUNT(patterns); i++) CHECK_MESSAGE(fv__pattern_is(patterns[i]), "%s", patterns[i]);
     for (int i = 0; i < FV_COUNT(names); i++) CHECK_MESSAGE(!fv__pattern_is(names[i]), "%s", names[i]);
 }
