@@ -110,7 +110,8 @@ static bool run_somewhere(carrier *c, int stage, int64_t task, bool again) {
     for (int k = 0; k < targets && status == FV_OK; k++) {
         thing *t = thing_of(c, stage, task, k), old = *t;
         status = fv_tasks_made(place, stage, task, k, &t->made, &c->error);
-        if (status == FV_OK && again && (old.made.size != t->made.size || memcmp(old.bytes, t->made.data, (size_t)t->made.size)))
+        size_t size = (size_t)t->made.size;
+        if (status == FV_OK && again && (old.made.size != t->made.size || (size && memcmp(old.bytes, t->made.data, size))))
             status = fv_fail(&c->error, FV_ERROR_INTERNAL, "stage %d makes something else the second time", stage);
         if (status != FV_OK || !t->made.size || again) continue;
         t->bytes = fv__alloc((size_t)t->made.size);

@@ -203,7 +203,7 @@ const fv_op FV_OP(bias_field) = {
     .name = "bias_field",
     .family = "intensity",
     .brief = "find the uneven brightness of an image, such as coils of magnetic resonance cause",
-    .also = "N4BiasFieldCorrection, N4ITK, N3, nu_correct, FAST, intensity inhomogeneity, shading",
+    .also = "shading, gain field",
     .version = 1,
     .doc =
         "The image is thought to be what it shows, times a smooth field. The field is the one under which the histogram of the "

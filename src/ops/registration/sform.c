@@ -31,7 +31,7 @@ const fv_op FV_OP(sform) = {
     .name = "sform",
     .family = "registration",
     .brief = "take the matrix from voxels to the world as a transform",
-    .also = "get_sform, get_qform, affine, fslorient -getsform, TransformIndexToPhysicalPoint",
+    .also = "get_sform, get_qform, fslorient -getsform, TransformIndexToPhysicalPoint",
     .doc =
         "The transform leads from voxels i, j, k to the world. Of a NIfTI file it is the sform, or the qform where that is not "
         "set; of others, spacing and origin. As all transforms here it is in ITK's space, x to the left and y to the back: its "
