@@ -12,10 +12,13 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, main, run, test, wait_for  # noqa: E402
+from fovea_test import FOVEA, ROOT, main, run, test, wait_for  # noqa: E402
 from spark_cluster import Cluster  # noqa: E402
 
 KILLS = int(os.environ.get("FOVEA_KILLS", 10))
+if not (ROOT / "build" / "spark4").exists():
+    print("skip spark_cluster: no build/spark4; `make interop` makes it and runs this")
+    sys.exit(0)
 SAMPLE = """
 x = phantom("foam", [48, 120, 110], seed = 3)
 g = gaussian(x, [1, 2, 2])
