@@ -111,7 +111,7 @@ bench: mpi all
 	$(PYTHON) bench/tomography.py
 	$(PYTHON) bench/mpi.py
 	$(PYTHON) bench/slurm.py
-	$(PYTHON) bench/dask.py
+	$(PYTHON) bench/on_dask.py
 	$(PYTHON) bench/scaling.py
 	-scripts/bootstrap.sh spark
 	$(PYTHON) bench/spark.py

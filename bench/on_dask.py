@@ -4,7 +4,7 @@
 Processor time of this process, of dask's workers and of what they start is compared, which other programs on the machine disturb
 less than the time on the wall; both are printed. The start of the cluster is not counted.
 
-usage: bench/dask.py [ROW...]    rows: study threads dispatch label
+usage: bench/on_dask.py [ROW...]    rows: study threads dispatch label
 environment: IMAGES (4096) of the study, SIDE (512) of the labelled volume, TASKS (100000), WORKERS (2), FOVEA_PYTHON with dask-image
 """
 import os
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[0] = str(ROOT / "python")  # in the place of this folder, where this file would be taken for dask
+sys.path[0] = str(ROOT / "python")
 os.environ["PYTHONPATH"] = str(ROOT / "python")
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
 IMAGES, SIDE, TASKS, WORKERS = (int(os.environ.get(name, usual)) for name, usual in
