@@ -489,7 +489,7 @@ static fv__hull_edge edge_of(const solid *s, const face *f, int k) {
     const face   *other = face_at(s, f->beside[k]);
     int64_t       to = f->corner[(k + 1) % 3];
     const point  *a = &s->points[f->corner[k]], *third[2] = { &s->points[f->corner[(k + 2) % 3]], NULL };
-    fv__hull_edge e;
+    fv__hull_edge e = { 0 };
     for (int j = 0; j < 3; j++)
         if (other->corner[j] != f->corner[k] && other->corner[j] != to) third[1] = &s->points[other->corner[j]];
     as_doubles(a->at, e.at);

@@ -115,7 +115,7 @@ static void choose_rows(fv_bspline_fit *f) {
 static fv_status load_images(state *s, const fv_run *r, const fv_need *one, fv_error *error) {
     fv_bspline_fit    *f = &s->fit;
     fv_voxel_summary   of[2];
-    fv_voxel_scale     scale[2];
+    fv_voxel_scale     scale[2] = { 0 };
     fv_region          part[2];
     const fv_physical *place[2] = { &s->moving, &s->fixed };
     for (int k = FIXED; k >= MOVING; k--) {
