@@ -1,6 +1,7 @@
 /* name_channels: the same image, whose channels have names, colours and ranges. */
 #include "op/channels.h"
 #include "op/colors.h"
+#include "op/unchanged.h"
 
 typedef struct {
     const char *names, *colors;
@@ -20,15 +21,6 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     const name_channels *p = i->params;
     return fv__channels_say(&i->out->image, p->colors, p->names, &p->ranges, error);
 }
-
-static fv_status run(fv_run *r, fv_error *error) {
-    (void)error;
-    fv__block_copy(r->out, r->in[0]);
-    return FV_OK;
-}
-
-static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
-static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size(n->out->image.dtype); }
 
 const fv_op FV_OP(name_channels) = {
     .name = "name_channels",

@@ -1,6 +1,7 @@
 /* set_sform: an image brought to its place by its header alone. */
 #include "op/op.h"
 #include "op/physical.h"
+#include "op/unchanged.h"
 #include <math.h>
 
 typedef struct {
@@ -38,15 +39,6 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     out->affine_code = (int)p->code;
     return FV_OK;
 }
-
-static fv_status run(fv_run *r, fv_error *error) {
-    (void)error;
-    fv__block_copy(r->out, r->in[0]);
-    return FV_OK;
-}
-
-static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
-static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size(n->out->image.dtype); }
 
 const fv_op FV_OP(set_sform) = {
     .name = "set_sform",

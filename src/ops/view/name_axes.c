@@ -1,6 +1,7 @@
 /* name_axes: the same image with other names for its axes. */
 #include "op/axes.h"
 #include "op/op.h"
+#include "op/unchanged.h"
 
 typedef struct {
     const char *axes;
@@ -15,15 +16,6 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" 
 static fv_status infer(fv_infer *i, fv_error *error) {
     return fv__axes_name(&i->out->image, ((const name_axes *)i->params)->axes, error);
 }
-
-static fv_status run(fv_run *r, fv_error *error) {
-    (void)error;
-    fv__block_copy(r->out, r->in[0]);
-    return FV_OK;
-}
-
-static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
-static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size(n->out->image.dtype); }
 
 const fv_op FV_OP(name_axes) = {
     .name = "name_axes",
