@@ -21,5 +21,7 @@ FV_API void fv_text_cut(const char *text, char *to, int size);
 FV_API void fv_size_format(int64_t bytes, char text[24]);
 /* "4096", "512M", "1.5G", "2 GiB": powers of 1024. False if it is no size or does not fit. */
 FV_API bool fv_size_parse(const char *text, int64_t *bytes);
+/* "30s", "90m", "12h", "7d", "2w" in seconds. False if it is no time. */
+FV_API bool fv_time_parse(const char *text, double *seconds);
 
 #endif

@@ -73,6 +73,17 @@ bool fv_size_parse(const char *text, int64_t *bytes) {
     return true;
 }
 
+bool fv_time_parse(const char *text, double *seconds) {
+    static const char letters[] = "smhdw";
+    static const int  sizes[] = { 1, 60, 3600, 86400, 604800 };
+    char             *end;
+    double            value = strtod(text, &end);
+    const char       *unit = *end ? strchr(letters, *end) : NULL;
+    if (end == text || !unit || end[1] || !(value >= 0)) return false;
+    *seconds = value * sizes[unit - letters];
+    return true;
+}
+
 static int columns(const char *text, int bytes) { /* characters of UTF-8 */
     int n = 0;
     for (int i = 0; i < bytes; i++) n += ((uint8_t)text[i] & 0xc0) != 0x80;

@@ -1,7 +1,7 @@
 /* APNG: a stack or a movie as an animated picture, which browsers and slides show. Each frame is encoded as a PNG of its own; the
  * chunks of all but the first are renamed and numbered. What knows nothing of animation shows the first frame, and so it is read.
  * https://www.w3.org/TR/png-3/ */
-#include "formats/png_chunks.h"
+#include "base/png_chunks.h"
 #include "op/axes.h"
 #include "op/format.h"
 #include <math.h>

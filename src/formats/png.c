@@ -9,8 +9,8 @@
  * by the image's width alone. Every piece is one IDAT chunk; a last small one holds the end and the combined checksum. The
  * first row of a band cannot look at the row above, so it is filtered along x or not at all. */
 #include "base/deflate.h"
+#include "base/png_chunks.h"
 #include "base/take.h"
-#include "formats/png_chunks.h"
 #include "formats/png_rows.h"
 #include "op/format.h"
 #include <isa-l/igzip_lib.h>
