@@ -1,4 +1,4 @@
-/* Interpolation: coordinates, boundary modes, what is read, and the loops over a region.
+/* Interpolation: the loops over a region. mapping.c tells what is read.
  *
  * Two ways, chosen by the matrix alone so that the result does not depend on chunks. Where a row of the result lies along rows
  * of the input, the neighbouring rows are blended and then interpolated along x. Everywhere else strips of voxels gather their
@@ -6,6 +6,7 @@
  */
 #include "kernels/interpolate.h"
 #include "base/math.h"
+#include "kernels/sampler.h"
 #include "kernels/separable.h"
 #include "kernels/vectors.h"
 #include "op/kernels.h"
@@ -15,18 +16,6 @@ enum { STRIP = FV_POINTS_STRIP };
 enum { AHEAD = 8 };  /* rows */
 enum { MIDDLE = 8 }; /* voxels of a row that are worth a loop of their own; no group has more */
 enum { BEYOND = 4 }; /* elements before and behind a blended row */
-
-typedef struct sampler {
-    fv_extend   mode;
-    int         order, naxes;
-    double      cval;
-    int64_t     n[3];                /* voxels of the input, with what was put around it */
-    double      end[3];              /* the least coordinate beyond the last of them */
-    int64_t     margin;              /* that, on each side */
-    int64_t     start[3], stride[3]; /* of the window that data holds */
-    const void *data;
-    int64_t     ahead; /* elements to what a row some rows later looks at, which is fetched in time */
-} sampler;
 
 /* Coordinates along a row of the result: of its voxel i and axis k, (sum[k] + ((first + i) + before) * slope[k]) + offset[k],
  * with the margin added. Each step is rounded, and rounding is monotonic: where slope[k] > 0, so is the coordinate. */
@@ -46,112 +35,6 @@ typedef struct rows {
     int64_t *at;
     void    *fraction, *weights, *line;
 } rows;
-
-/* ---------------------------------------------------------------- boundary modes */
-
-/* Where an index beyond the ends comes from; -1: the constant. */
-static int64_t extend_index(fv_extend mode, int64_t i, int64_t n) {
-    static const fv_border like[] = {
-        [FV_EXTEND_REFLECT] = FV_BORDER_REFLECT,     [FV_EXTEND_MIRROR] = FV_BORDER_MIRROR,
-        [FV_EXTEND_NEAREST] = FV_BORDER_NEAREST,     [FV_EXTEND_WRAP] = FV_BORDER_MIRROR,
-        [FV_EXTEND_CONSTANT] = FV_BORDER_MIRROR,     [FV_EXTEND_GRID_WRAP] = FV_BORDER_WRAP,
-        [FV_EXTEND_GRID_MIRROR] = FV_BORDER_REFLECT, [FV_EXTEND_GRID_CONSTANT] = FV_BORDER_CONSTANT
-    };
-    return i >= 0 && i < n ? i : fv__border_index(like[mode], i, n);
-}
-
-/* Beyond this, folding by the length of the image has no meaning in doubles. */
-static const double furthest = 0x1p45;
-
-/* A coordinate of axis k brought into the image, with scipy's arithmetic; sets *outside where the constant is the answer. */
-static double extend_coordinate(const sampler *s, int k, double c, bool *outside) {
-    double n = (double)s->n[k], last = n - 1, reach = s->order == 3, twice = 2 * last;
-    if (c >= 0 && c <= last) return c;
-    if (!(fabs(c) < furthest)) {
-        if (c != c || s->mode == FV_EXTEND_CONSTANT || s->mode == FV_EXTEND_GRID_CONSTANT) *outside = true;
-        return c > 0 ? last : 0;
-    }
-    switch (s->mode) {
-    case FV_EXTEND_NEAREST: return c < 0 ? 0 : last;
-    case FV_EXTEND_CONSTANT: *outside = true; return 0;
-    case FV_EXTEND_GRID_CONSTANT:
-        if (s->order == 0 ? c < -0.5 || c >= n - 0.5 : c < -1 - reach || c >= n + reach) *outside = true;
-        return *outside ? 0 : c;
-    default: break;
-    }
-    if (n <= 1) return 0;
-    switch (s->mode) {
-    case FV_EXTEND_MIRROR:
-        if (c < 0) {
-            c = twice * (double)(int64_t)(-c / twice) + c;
-            return c <= 1 - n ? c + twice : -c;
-        }
-        c -= twice * (double)(int64_t)(c / twice);
-        return c >= n ? twice - c : c;
-    case FV_EXTEND_REFLECT:
-    case FV_EXTEND_GRID_MIRROR:
-        twice = 2 * n;
-        if (c < 0) {
-            if (c < -twice) c = twice * (double)(int64_t)(-c / twice) + c;
-            return c < -n ? c + twice : (c > -1e-15 ? 1e-15 : -c) - 1;
-        }
-        c -= twice * (double)(int64_t)(c / twice);
-        return c >= n ? twice - c - 1 : c;
-    case FV_EXTEND_WRAP:
-        if (c < 0) return c + last * ((double)(int64_t)(-c / last) + 1);
-        return c - last * (double)(int64_t)(c / last);
-    default: /* grid-wrap */
-        if (c < 0) return c + n * ((double)(int64_t)((-1 - c) / n) + 1);
-        return c - n * (double)(int64_t)(c / n);
-    }
-}
-
-/* ---------------------------------------------------------------- mappings */
-
-fv_mapping fv__mapping_new(const fv_image_type *type, int order, int mode, double cval) {
-    fv_mapping m = { .order = order, .mode = (fv_extend)mode, .cval = cval };
-    int        axis[FV_MAX_DIMS];
-    m.naxes = FV_MIN(fv_image_type_spatial(type, axis), 3);
-    for (int k = 0; k < m.naxes; k++) {
-        m.axis[k] = axis[k];
-        m.matrix[k][k] = 1;
-    }
-    return m;
-}
-
-bool fv__mapping_direct(const fv_mapping *m, int k) {
-    if (m->filtered) return false;
-    for (int j = 0; j < m->naxes; j++)
-        if (j != k && (m->matrix[k][j] != 0 || m->matrix[j][k] != 0)) return false;
-    double first = m->before * m->matrix[k][k] + m->offset[k];
-    return fabs(m->matrix[k][k]) == 1 && first == floor(first) && fabs(first) < furthest;
-}
-
-fv_dtype fv__mapping_type(int order, fv_dtype in) { return order ? fv__separable_type(in) : in; }
-
-/* Whether rows of the result lie along rows of the input. Where x takes few voxels of many, gathering them is cheaper. */
-static bool by_rows(const fv_mapping *m) {
-    int last = m->naxes - 1;
-    for (int k = 0; k < last; k++)
-        if (m->matrix[k][last] != 0 || m->matrix[last][k] != 0) return false;
-    return m->order > 0 && fabs(m->matrix[last][last]) <= 4;
-}
-
-static void start_sampler(sampler *s, const fv_mapping *m, const fv_image_type *type, const fv_region *in) {
-    *s = (sampler){ .mode = m->mode, .order = m->order, .naxes = m->naxes, .cval = m->cval, .margin = m->margin };
-    for (int k = 0; k < m->naxes; k++) {
-        s->n[k] = type->shape[m->axis[k]];
-        s->end[k] = nextafter((double)(s->n[k] - 1), INFINITY);
-        s->start[k] = in->start[m->axis[k]];
-    }
-}
-
-/* Sums in scipy's order, so that places half way between voxels are rounded alike. */
-static double coordinate(const fv_mapping *m, int k, const double *index) {
-    double sum = 0;
-    for (int j = 0; j < m->naxes; j++) sum += (index[j] + m->before) * m->matrix[k][j];
-    return sum + m->offset[k];
-}
 
 /* ---------------------------------------------------------------- along a row */
 
@@ -183,110 +66,6 @@ static void keep_between(const ray *r, int k, double low, double high, int64_t *
     if (*from >= *to) return;
     first = along(r, k, *from), last = along(r, k, *to - 1);
     if (!(first < high && last < high)) *(first < high ? to : from) = crossing(r, k, high, *from, *to);
-}
-
-/* ---------------------------------------------------------------- what is read */
-
-static void include(int64_t index, int64_t *first, int64_t *last) {
-    if (index < 0) return;
-    *first = FV_MIN(*first, index);
-    *last = FV_MAX(*last, index);
-}
-
-/* Whether a multiple of the period, moved by phase, lies within the bounds. */
-static bool passes(double low, double high, double phase, double period) {
-    return floor((high - phase) / period) >= ceil((low - phase) / period);
-}
-
-/* Indices of axis k that coordinates between low and high read (margin counted): first > last if none. */
-static void reads(const sampler *s, int k, bool direct, double low, double high, int64_t *first, int64_t *last) {
-    int64_t n = s->n[k];
-    double  top = (double)(n - 1), slack = 1e-12 * (fabs(low) + fabs(high) + (double)n);
-    int     order = direct ? 0 : s->order;
-    bool    grid = s->mode == FV_EXTEND_GRID_CONSTANT, whole = false, ignored = false;
-    *first = n;
-    *last = -1;
-    if (!(high - low < furthest) || !(fabs(low) < furthest) || !(fabs(high) < furthest))
-        whole = true;
-    else if (low >= 0 && high <= top)
-        ;
-    else if (s->mode == FV_EXTEND_CONSTANT || grid) {
-        double beyond = grid ? (order == 3 ? 2 : 1) : 0;
-        if (high < -beyond || low > top + beyond) return;
-        low = FV_MAX(low, -beyond);
-        high = FV_MIN(high, top + beyond);
-    } else if (s->mode == FV_EXTEND_NEAREST || n == 1) {
-        low = FV_MIN(FV_MAX(low, 0), top);
-        high = FV_MIN(FV_MAX(high, 0), top);
-    } else if (s->mode == FV_EXTEND_WRAP || s->mode == FV_EXTEND_GRID_WRAP) {
-        double period = s->mode == FV_EXTEND_WRAP ? top : (double)n;
-        whole = passes(low - slack, high + slack, 0, period) ||
-                (s->mode == FV_EXTEND_GRID_WRAP && passes(low - slack - 1, high + slack + 1, -0.5, period));
-        if (!whole) {
-            low = extend_coordinate(s, k, low, &ignored);
-            high = extend_coordinate(s, k, high, &ignored);
-            whole = high < low;
-        }
-    } else { /* folded at both ends */
-        bool   mirror = s->mode == FV_EXTEND_MIRROR;
-        double period = mirror ? 2 * top : 2 * (double)n, fold = mirror ? 0 : -0.5;
-        bool   at_start = passes(low - slack, high + slack, fold, period);
-        bool   at_end = passes(low - slack, high + slack, fold + period / 2, period);
-        double a = extend_coordinate(s, k, low, &ignored), b = extend_coordinate(s, k, high, &ignored);
-        low = at_start ? 0 : FV_MIN(a, b) - slack;
-        high = at_end ? top : FV_MAX(a, b) + slack;
-    }
-    if (whole) {
-        *first = 0;
-        *last = n - 1;
-        return;
-    }
-    int64_t from = (int64_t)floor(order ? low : low + 0.5) - (order == 3);
-    int64_t to = (int64_t)floor(order ? high : high + 0.5) + (order == 3 ? 2 : order);
-    for (int64_t i = from; i <= to && i < FV_MIN(from + 8, n); i++) include(extend_index(s->mode, i, n), first, last);
-    for (int64_t i = to; i >= from && i > FV_MAX(to - 8, -8); i--) include(extend_index(s->mode, i, n), first, last);
-}
-
-static fv_region box_of(const sampler *s, const fv_mapping *m, const bool *direct, const double *low, const double *high,
-                        fv_region in) {
-    bool nothing = false;
-    for (int k = 0; k < m->naxes; k++) {
-        int64_t first, last;
-        reads(s, k, direct[k], low[k] + (double)s->margin, high[k] + (double)s->margin, &first, &last);
-        in.start[m->axis[k]] = first;
-        in.size[m->axis[k]] = last - first + 1;
-        nothing = nothing || last < first;
-    }
-    for (int k = 0; k < m->naxes && nothing; k++) in.start[m->axis[k]] = in.size[m->axis[k]] = 0;
-    return in;
-}
-
-fv_region fv__mapping_need(const fv_mapping *m, const fv_need *n) {
-    double  low[3], high[3];
-    bool    direct[3];
-    sampler s;
-    start_sampler(&s, m, &n->in[0]->image, &n->region);
-    for (int k = 0; k < m->naxes; k++) {
-        low[k] = INFINITY;
-        high[k] = -INFINITY;
-        direct[k] = fv__mapping_direct(m, k);
-        for (int corner = 0; corner < 1 << m->naxes; corner++) { /* rounding is monotonic: the extremes are at corners */
-            double index[3];
-            for (int j = 0; j < m->naxes; j++)
-                index[j] = (double)(n->region.start[m->axis[j]] + (corner >> j & 1) * (n->region.size[m->axis[j]] - 1));
-            double c = coordinate(m, k, index);
-            low[k] = FV_MIN(low[k], c);
-            high[k] = FV_MAX(high[k], c);
-        }
-    }
-    return box_of(&s, m, direct, low, high, n->region);
-}
-
-void fv__points_need(const fv_mapping *m, const fv_image_type *type, const double *low, const double *high, fv_region *in) {
-    sampler    s;
-    const bool direct[3] = { false };
-    start_sampler(&s, m, type, in);
-    *in = box_of(&s, m, direct, low, high, *in);
 }
 
 /* ---------------------------------------------------------------- both precisions */
@@ -418,6 +197,14 @@ static void nearest_strip(const sampler *s, int64_t n, double *const c[3], void 
 }
 
 /* ---------------------------------------------------------------- the loops */
+
+/* Whether rows of the result lie along rows of the input. Where x takes few voxels of many, gathering them is cheaper. */
+static bool by_rows(const fv_mapping *m) {
+    int last = m->naxes - 1;
+    for (int k = 0; k < last; k++)
+        if (m->matrix[k][last] != 0 || m->matrix[last][k] != 0) return false;
+    return m->order > 0 && fabs(m->matrix[last][last]) <= 4;
+}
 
 typedef struct job {
     const fv_mapping *m;

@@ -8,30 +8,17 @@
 #define VECTOR fv_f64v
 #define LANES FV_F64_LANES
 #define R(name) name
-#include "kernels/fourier_real.h"
+#include "kernels/fourier_factors.h"
 
-enum { WIDTH = 8, MOST_FACTOR = 7 }; /* lines of a bundle; the largest factor of a direct transform */
+enum { WIDTH = 8 }; /* lines of a bundle */
 #define PI 0x1.921fb54442d18p+1
-
-/* The factor of the next step, smallest first: 2, 3, 5 or 7; 0: there is none. */
-static int64_t next_factor(int64_t rest) {
-    for (int64_t factor = 2; factor <= MOST_FACTOR; factor++)
-        if (rest % factor == 0) return factor;
-    return 0;
-}
-
-static bool is_direct(int64_t n) {
-    for (int64_t factor; n > 1; n /= factor)
-        if (!(factor = next_factor(n))) return false;
-    return true;
-}
 
 static int64_t length_of(const fv_spectrum *s) { return FV_MAX(s->n, s->padded); }
 
 static size_t lay_out(fv_spectrum *s, int64_t n, void *memory) {
     fv_scratch pieces = { memory };
     int64_t    number = sizeof(double), length;
-    *s = (fv_spectrum){ .n = n, .memory = memory, .padded = is_direct(n) ? 0 : fv__spectrum_length(2 * n - 1) };
+    *s = (fv_spectrum){ .n = n, .memory = memory, .padded = fv__is_direct(n) ? 0 : fv__spectrum_length(2 * n - 1) };
     length = FV_MAX(n, s->padded);
     s->turn = fv__scratch_take(&pieces, 2 * length * number);
     for (int k = 0; k < FV_COUNT(s->rows); k++) s->rows[k] = fv__scratch_take(&pieces, 2 * length * WIDTH * number);
@@ -46,18 +33,6 @@ static size_t lay_out(fv_spectrum *s, int64_t n, void *memory) {
 int64_t FV_ISA_NAME(fv__spectrum_bytes)(int64_t n) {
     fv_spectrum s;
     return (int64_t)lay_out(&s, n, NULL);
-}
-
-/* The last step joins as many blocks as its factor says: number k is in block k % factor, at k / factor; and so on inside it. */
-static int64_t find_place(int64_t k, int64_t n) {
-    int64_t factors[64] = { 0 }, count = 0, place = 0, size = n;
-    for (int64_t rest = n; rest > 1; rest /= factors[count++]) factors[count] = next_factor(rest);
-    while (count--) {
-        size /= factors[count];
-        place += k % factors[count] * size;
-        k /= factors[count];
-    }
-    return place;
 }
 
 /* Squares are taken modulo 2n: the angle keeps its digits. */
@@ -91,75 +66,15 @@ void FV_ISA_NAME(fv__spectrum_prepare)(fv_spectrum *s, int64_t n, void *memory) 
         s->turn[2 * k + 1] = fv__sin(angle);
     }
     if (s->padded) prepare_convolution(s);
-    for (int64_t k = 0; s->place && k < n; k++) s->place[k] = find_place(k, n);
+    for (int64_t k = 0; s->place && k < n; k++) s->place[k] = fv__place_in_time(k, n);
 }
 
 /* ---------------------------------------------------------------- one bundle */
 
-/* The transform of `factor` numbers, an odd factor: numbers j and factor - j have the same cosines and opposite sines. */
-FV_INLINE void join_numbers(int factor, const fv_f64v in[][2], fv_f64v out[][2], const double *turn, int64_t every, double sign) {
-    int     half = factor / 2;
-    fv_f64v plus[MOST_FACTOR / 2][2], minus[MOST_FACTOR / 2][2];
-    for (int part = 0; part < 2; part++) {
-        out[0][part] = in[0][part];
-        for (int j = 0; j < half; j++) {
-            plus[j][part] = in[j + 1][part] + in[factor - 1 - j][part];
-            minus[j][part] = in[j + 1][part] - in[factor - 1 - j][part];
-            out[0][part] += plus[j][part];
-        }
-    }
-    for (int q = 1; q <= half; q++) {
-        fv_f64v even[2] = { in[0][0], in[0][1] }, odd[2] = { { 0 } };
-        for (int j = 0; j < half; j++) {
-            const double *t = turn + 2 * ((j + 1) * q % factor) * every;
-            for (int part = 0; part < 2; part++) {
-                even[part] += plus[j][part] * fv_f64v_splat(t[0]);
-                odd[part] += minus[j][part] * fv_f64v_splat(t[1] * sign);
-            }
-        }
-        out[q][0] = even[0] - odd[1];
-        out[q][1] = even[1] + odd[0];
-        out[factor - q][0] = even[0] + odd[1];
-        out[factor - q][1] = even[1] - odd[0];
-    }
-}
-
-/* One step in time that joins `factor` blocks of `size` numbers. */
-FV_INLINE void join_blocks(const fv_spectrum *s, double *rows, int factor, int64_t size, int width, double sign) {
-    int64_t every = s->n / (factor * size);
-    for (int64_t start = 0; start < s->n; start += factor * size)
-        for (int64_t k = 0; k < size; k++)
-            for (int v = 0; v < width; v += LANES) {
-                double *p = rows + (start + k) * 2 * width + v;
-                fv_f64v in[MOST_FACTOR][2], out[MOST_FACTOR][2];
-#pragma GCC unroll 7
-                for (int j = 0; j < factor; j++) {
-                    fv_f64v a = fv_f64v_load(p + j * size * 2 * width), b = fv_f64v_load(p + j * size * 2 * width + width);
-                    fv_f64v c = fv_f64v_splat(s->turn[2 * j * k * every]),
-                            t = fv_f64v_splat(s->turn[2 * j * k * every + 1] * sign);
-                    in[j][0] = a * c - b * t;
-                    in[j][1] = b * c + a * t;
-                }
-                join_numbers(factor, in, out, s->turn, s->n / factor, sign);
-#pragma GCC unroll 7
-                for (int j = 0; j < factor; j++) {
-                    fv_f64v_store(p + j * size * 2 * width, out[j][0]);
-                    fv_f64v_store(p + j * size * 2 * width + width, out[j][1]);
-                }
-            }
-}
-
 FV_INLINE void transform_direct(const fv_spectrum *s, double *rows, int width, double sign) {
     int64_t size = s->n & -s->n; /* the power of two in it comes first */
     in_time(rows, s->n, size, width, s->turn, sign);
-    for (int64_t factor; size < s->n; size *= factor) {
-        factor = next_factor(s->n / size);
-        switch (factor) {
-        case 3: join_blocks(s, rows, 3, size, width, sign); break;
-        case 5: join_blocks(s, rows, 5, size, width, sign); break;
-        default: join_blocks(s, rows, 7, size, width, sign); break;
-        }
-    }
+    odd_factors(rows, s->n, size, width, s->turn, sign);
 }
 
 /* The numbers of each line times those of a table. */

@@ -1,0 +1,37 @@
+/* Fourier transforms of planes in single precision, in cache, with the same bits everywhere: for waves that are transformed again
+ * and again (ptychography). spectrum.h has the same in double precision and for any length.
+ *
+ *     fv_plane_fourier f;                                                  bytes = fv__plane_fourier_bytes(height, width)
+ *     FV_ISA_NAME(fv__plane_fourier_prepare)(&f, height, width, memory);
+ *     FV_ISA_NAME(fv__plane_fourier)(&f, plane, stride, false);
+ *
+ * Row y of a plane is at plane + y * stride: the real parts of its numbers, and then the imaginary ones. Both sides must be
+ * lengths without a prime factor above 7 (fv__plane_fourier_able). Neither direction divides by the number of pixels.
+ */
+#ifndef FV_PLANE_FOURIER_H
+#define FV_PLANE_FOURIER_H
+
+#include "base/isa.h"
+
+typedef struct fv_plane_axis {
+    int64_t  n;
+    float   *turn;  /* cosine and sine of k / n turns */
+    int64_t *place; /* where number k is at first */
+} fv_plane_axis;
+
+/* It has memory to work in, so each thread needs its own. */
+typedef struct fv_plane_fourier {
+    fv_plane_axis axis[2]; /* height, width */
+    float        *bundle;  /* 16 lines that are worked on */
+    float        *turned;  /* the plane between its two axes */
+} fv_plane_fourier;
+
+/* A stride for rows of n numbers. Rows that are a power of two apart would fall on each other in a cache. */
+static inline int64_t fv__plane_stride(int64_t n) { return (2 * n + 15) / 16 * 16 + 16; }
+
+bool    FV_ISA_NAME(fv__plane_fourier_able)(int64_t n);
+int64_t FV_ISA_NAME(fv__plane_fourier_bytes)(int64_t height, int64_t width);
+void    FV_ISA_NAME(fv__plane_fourier_prepare)(fv_plane_fourier *f, int64_t height, int64_t width, void *memory);
+void    FV_ISA_NAME(fv__plane_fourier)(const fv_plane_fourier *f, float *plane, int64_t stride, bool inverse);
+
+#endif
