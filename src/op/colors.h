@@ -45,6 +45,18 @@ static inline fv_status fv__colors_parse(const char *text, const char *parameter
     return FV_OK;
 }
 
+/* Of a label: hue, paleness and brightness from a hash of it; 0 is black. */
+static inline void fv__label_color(uint64_t label, uint8_t colour[3]) {
+    uint64_t h = label * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
+    h ^= h >> 32;
+    int       bright = 255 - 30 * (int)(h >> 11 & 3), low = bright * (int)(h >> 13 & 3) / 6; /* low: the weakest of the three */
+    int       hue = (int)((h & 0x7ff) * 1536 >> 11), ramp = low + (bright - low) * (hue & 255) / 255, fall = bright + low - ramp;
+    const int third[6][3] = { { bright, ramp, low }, { fall, bright, low }, { low, bright, ramp },
+                              { low, fall, bright }, { ramp, low, bright }, { bright, low, fall } };
+    for (int c = 0; c < 3; c++) colour[c] = label ? (uint8_t)third[hue >> 8][c] : 0;
+}
+
 /* Colours for channels about which nobody said anything. */
 static inline uint32_t fv__color_default(int channel, int count) {
     static const uint32_t few[3][2] = { { 0 }, { 0xffffff }, { 0x00ff00, 0xff00ff } };

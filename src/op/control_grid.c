@@ -28,7 +28,7 @@ fv_status fv__control_find(const fv_image_type *type, const char *name, fv_contr
     return FV_OK;
 }
 
-/* The type with these axes; where the matrix has a direction of its own, volumes keep it as NIfTI does. */
+/* The type with these axes; where the matrix has a direction of its own, it is kept as NIfTI does. */
 static fv_status make_type(int n, const int64_t size[3], const double space[12], const char *name, fv_image_type *type,
                            fv_error *error) {
     int64_t shape[4] = { n };
@@ -48,9 +48,6 @@ static fv_status make_type(int n, const int64_t size[3], const double space[12],
         type->origin[n - c] = space[c * 4 + 3];
         for (int r = 0; r < n; r++) turned = turned || (r == c ? space[r * 5] <= 0 : space[r * 4 + c] != 0);
     }
-    if (turned && n < 3)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: the control points of a plane lie along turned axes, which is not supported",
-                       name);
     type->has_affine = turned;
     for (int k = 0; k < 12 && turned; k++) type->affine[k] = k < 8 ? -space[k] : space[k];
     return FV_OK;

@@ -37,7 +37,7 @@ typedef struct fv_reader {
     char            *voxels;             /* the file that holds the voxels where it is another one; NULL: it is not */
     fv_file_id       voxels_id;
     bool             has_stage; /* the file says where the stage was: */
-    double           stage[2];  /* y and x of the first pixel, in pixels */
+    double           stage[3];  /* z, y and x of the first pixel, in pixels; z is 0 where only the others are known */
     double          *angles;    /* of a scan, in degrees, one per projection; NULL: the file says none */
     int64_t          nangles;
     fv_bytes         facts; /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
@@ -116,6 +116,9 @@ struct fv_format {
      * labels; the name is what read's `path` takes, where it takes one). Called also where open wants a path and none was given.
      * NULL: one image and nothing else. As careful as open. */
     fv_status (*contents)(const char *path, fv_bytes *lines, fv_error *error);
+    /* The levels of the pyramid that the image is, the finest first: what path_inside names each, ended by NUL. Nothing is
+     * appended where it has none. NULL: no file of this format has. */
+    fv_status (*levels)(const char *path, const fv_read_options *options, fv_bytes *names, fv_error *error);
     /* Writing; NULL: read only. layout checks type and options and chooses pieces; it makes nothing, and gives the same in every
      * process: plans are made with it (the struct comes zeroed). create makes the writer of such a file under a temporary name;
      * it touches no file yet. */

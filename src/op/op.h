@@ -314,6 +314,7 @@ typedef enum fv_op_role {
     FV_OP_PROVIDED, /* the same for one that the program reads piece by piece */
     FV_OP_PART,     /* image[start:stop:step]: lists start, stop, step and single */
     FV_OP_SELECT,   /* the rows of a table for which the text condition holds */
+    FV_OP_LIST,     /* the table that is printed of an image which nobody writes, where its infer takes that image */
 } fv_op_role;
 
 typedef struct fv_layout {
@@ -362,6 +363,9 @@ typedef struct fv_op {
      * how the source is best asked. */
     fv_status (*identity)(const void *params, fv_hasher *hasher, fv_error *error);
     fv_status (*layout)(const void *params, fv_layout *layout, fv_error *error);
+    /* Operators that read files while they run: bytes that they read for n->region, roughly. Of a source with layout it is the
+     * region itself. NULL: they read none. */
+    int64_t (*reads)(const fv_need *n);
     /* The angle at which each plane of the first axis was taken; count 0: not known. NULL: it never is. */
     void (*angles)(const void *params, fv_arena *arena, fv_list *out);
     /* Where part of a slice costs as much as all of it (a reconstruction): the chunks, by axis of n->out, in which the image is

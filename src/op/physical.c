@@ -45,6 +45,13 @@ double fv__settle(double x) { return fabs(x - floor(x + 0.5)) < 1e-9 ? floor(x +
 /* Which of x, y, z a spatial axis is by its name. */
 static int rank_of(const char *name) { return !strcmp(name, "x") || !strcmp(name, "u") ? 0 : !strcmp(name, "z") ? 2 : 1; }
 
+/* Whether the matrix to the world tells where the voxels lie: of a plane, if it leaves the plane as it is. */
+static bool by_matrix(const fv_image_type *type, const fv_physical *p) {
+    if (p->n == 3 || !type->has_affine) return type->has_affine;
+    return !strcmp(type->axis[p->axis[0]], "x") && !strcmp(type->axis[p->axis[1]], "y") && type->affine[8] == 0 &&
+           type->affine[9] == 0;
+}
+
 fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_physical *p, fv_error *error) {
     int axis[FV_MAX_DIMS];
     p->n = fv_image_type_spatial(type, axis);
@@ -61,8 +68,8 @@ fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_phys
         p->space[c * 5] = type->spacing[p->axis[c]];
         p->space[c * 4 + 3] = type->origin[p->axis[c]];
     }
-    if (p->n == 3 && type->has_affine)
-        for (int k = 0; k < 12; k++) p->space[k] = k < 8 ? -type->affine[k] : type->affine[k];
+    for (int k = 0; k < p->n * 4 && by_matrix(type, p); k++)
+        if (k % 4 != 2 || p->n == 3) p->space[k] = k < 8 ? -type->affine[k] : type->affine[k];
     double unused[12];
     if (!fv__matrix_invert(p->space, unused))
         return fv_fail(error, FV_ERROR_USAGE, "the matrix of %s to the world is singular: its voxels lie upon each other", name);
@@ -77,9 +84,9 @@ fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const
     if (first.n != second.n)
         return fv_fail(error, FV_ERROR_USAGE, "%s has %d spatial axes and %s has %d: both must have the same", a_name, first.n,
                        b_name, second.n);
-    if (first.n == 3 && a->has_affine != b->has_affine)
+    if (by_matrix(a, &first) != by_matrix(b, &second))
         return fv_fail(error, FV_ERROR_USAGE, "%s has a matrix to the world and %s has none: their places cannot be compared",
-                       a->has_affine ? a_name : b_name, a->has_affine ? b_name : a_name);
+                       by_matrix(a, &first) ? a_name : b_name, by_matrix(a, &first) ? b_name : a_name);
     for (int c = 0; c < first.n; c++)
         if (strcmp(a->unit[first.axis[c]], b->unit[second.axis[c]]))
             return fv_fail(error, FV_ERROR_USAGE, "the spacing along %s is in \"%s\" in %s and in \"%s\" in %s",

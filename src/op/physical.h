@@ -1,7 +1,8 @@
 /* Physical space, in which registration works, and transforms of it.
  *
  * It is ITK's: x, y, z of an image with a matrix to the world point left, back and up (the matrix itself, as NIfTI's, points
- * right, front and up); of one without, they are spacing times voxels plus origin. A plane has a space of its own, x and y.
+ * right, front and up); of one without, they are spacing times voxels plus origin. A plane has x and y of it, by its matrix if
+ * that does not lead out of the plane, else by spacing and origin.
  *
  * A transform is a small float64 image, so that it is stored, written and passed on like any other. It has the axes row and
  * column, n rows of n + 1 numbers: a place p of the fixed image belongs to the place matrix * p + last column of the moving one.

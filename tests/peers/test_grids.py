@@ -246,6 +246,14 @@ def bin_equals_skimage_and_numpy():
         parts = skimage.util.view_as_blocks(cut, (2, 3, 4)).reshape(*(n // e for n, e in zip(cut.shape, (2, 3, 4))), 24)
         theirs = np.apply_along_axis(lambda v: np.unique(v)[np.unique(v, return_counts=True)[1].argmax()], 3, parts)
         same(run('bin(a, [2, 3, 4], "mode")', *CHUNK, a=cut), theirs.astype(cut.dtype), f"mode {image.dtype}")
+    for dtype in (np.uint8, np.uint16):  # sums of whole numbers are exact
+        image = np.random.default_rng(3).integers(0, np.iinfo(dtype).max, (48, 131), dtype, endpoint=True)
+        image[:16, :16] = np.iinfo(dtype).max
+        for edge in ((2, 2), (1, 2), (2, 3), (4, 2), (16, 16)):
+            y, x = (n // e for n, e in zip(image.shape, edge))
+            sums = image[:y * edge[0], :x * edge[1]].reshape(y, edge[0], x, edge[1]).sum((1, 3), dtype=np.int64)
+            theirs = np.float32(sums) / np.float32(edge[0] * edge[1])
+            same(run(f"bin(a, {list(edge)})", *CHUNK, a=image), theirs, f"{dtype} {edge}")
     near(run('bin(a, 5, axes = "y")', a=VOLUME), VOLUME[:, :20].reshape(17, 4, 5, 31).mean(2))
     holes = PLANE.copy()
     holes[3, 4] = np.nan

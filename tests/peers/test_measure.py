@@ -167,6 +167,20 @@ def weighted_centroids_of_several_images_equal_regionprops():
 
 
 @test
+def all_properties_of_four_images_fit_into_a_table():
+    labels = cells((12, 31, 32), 7)
+    images = [np.random.default_rng(8 + k).random(labels.shape) for k in range(4)]
+    ours = run('measure(l, a, b, c, d, properties = "all")', table=True, l=labels, **dict(zip("abcd", images)))
+    if len(ours) <= 64:
+        raise Difference(f"only {len(ours)} columns")
+    for k, image in enumerate(images):
+        peer = skimage.measure.regionprops_table(labels, image, ("intensity_mean", "centroid_weighted"))
+        number = f"_{k + 1}" if k else ""
+        near(ours["mean" + number], peer["intensity_mean"], "mean")
+        near(ours["weighted_centroid_x" + number], peer["centroid_weighted-2"], "weighted")
+
+
+@test
 def single_voxels_and_borders_are_measured_as_by_regionprops():
     for shape in ((1, 1), (1, 7), (7, 1), (5, 6), (1, 1, 1), (3, 4, 5)):
         full, alone = np.ones(shape, np.uint8), np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(np.int32)

@@ -213,6 +213,28 @@ def the_identity_changes_nothing():
 
 
 @test
+def a_transform_alone_on_a_line_is_printed():
+    moving, fixed, _ = pair(2)
+    matrix = run('register(a, b, iterations = 10)', a=moving, b=fixed)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(pathlib.Path(folder, "a.npy"), moving)
+        np.save(pathlib.Path(folder, "b.npy"), fixed)
+        said = command(folder, 'register(read("a.npy"), read("b.npy"), iterations = 10)').split("\n")
+        assert said[0].split() == ["row", "x", "y", "shift"], said
+        numbers = np.array([line.split()[1:] for line in said[1:3]], float)
+        near(numbers, matrix, "matrix", 1e-5)
+        call = 'register(read("a.npy"), read("b.npy"), kind = "bspline", iterations = 2)'
+        command(folder, f'write(list_transform({call}), "t.csv")\nwrite({call}, "t.npy")')
+        with open(pathlib.Path(folder, "t.csv")) as file:
+            rows = list(csv.DictReader(file))
+        grid = np.load(pathlib.Path(folder, "t.npy"))
+        assert len(rows) == grid[0].size, (len(rows), grid.shape)
+        for row in rows:
+            wanted = grid[:, int(row["y"]), int(row["x"])]
+            near(np.array([float(row["shift_x"]), float(row["shift_y"])]), wanted, "displacement", 0)
+
+
+@test
 def transforms_are_those_of_itk():
     with tempfile.TemporaryDirectory() as folder:
         matrix = np.column_stack([turned(20, (1, 2, 3)), (4, 5.5, -1e-7)])
@@ -240,6 +262,50 @@ def transforms_are_those_of_itk():
             command(folder, 'write(read("k.tfm"), "k.npy")')
             found, point = np.load(f"{folder}/k.npy"), RANDOM.uniform(0, 50, kind.GetDimension())
             near(found[:, :-1] @ point + found[:, -1], np.array(kind.TransformPoint(point.tolist())), kind.GetName(), 1e-12)
+
+
+def write_plane(path, image, spacing, origin, angle):
+    """A MetaImage of a plane, as ITK writes it."""
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    words = (" ".join(repr(float(x)) for x in numbers) for numbers in (turn.T.ravel(), origin, spacing))
+    text = ("ObjectType = Image\nNDims = 2\nBinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n"
+            "TransformMatrix = {}\nOffset = {}\nCenterOfRotation = 0 0\nElementSpacing = {}\n".format(*words) +
+            f"DimSize = {image.shape[1]} {image.shape[0]}\nElementType = MET_FLOAT\nElementDataFile = LOCAL\n")
+    pathlib.Path(path).write_bytes(text.encode() + image.astype("<f4").tobytes())
+    return np.column_stack([turn * spacing, origin])  # from voxels x, y to places
+
+
+@test
+def planes_of_itk_lie_where_their_headers_say():
+    moving, fixed, of_voxels = pair(1)
+    full = lambda m: np.vstack([m, [0, 0, 1]])  # noqa: E731
+    for angle in (0, 0.4):
+        with tempfile.TemporaryDirectory() as folder:
+            at = [write_plane(f"{folder}/m.mha", moving, (0.5, 0.5), (11, -7), angle),
+                  write_plane(f"{folder}/f.mha", fixed, (0.5, 0.5), (-30, 22), 0)]
+            command(folder, 'm = read("m.mha")\nf = read("f.mha")\nt = register(m, f)\nwrite(sform(m), "s.npy")\n'
+                            'write(t, "t.tfm")\nwrite(t, "t.npy")\nwrite(transform(m, t, onto = f, order = 1), "o.mha")\n'
+                            'b = register(m, f, kind = "bspline", iterations = 2, start = t)\nwrite(b, "b.tfm")\n'
+                            'write(transform(m, b, onto = f, order = 1), "ob.mha")')
+            near(np.load(f"{folder}/s.npy"), at[0], "sform", 1e-12)
+            true = (full(at[0]) @ full(of_voxels) @ np.linalg.inv(full(at[1])))[:2]
+            points = np.array([[x, y, 1] for x in (20, 180) for y in (20, 180)]) @ at[1].T
+            error = mean_error(np.load(f"{folder}/t.npy"), true, points)
+            assert error < 0.05, (angle, error)
+            try:
+                import SimpleITK as sitk
+            except ImportError as missing:
+                print(f"skip simpleitk_planes: {missing}")
+                return
+            m, f = (sitk.ReadImage(f"{folder}/{name}.mha") for name in "mf")
+            for transform, out in (("t", "o"), ("b", "ob")):
+                ours = sitk.ReadImage(f"{folder}/{out}.mha")
+                for ask in ("GetOrigin", "GetSpacing", "GetDirection"):
+                    near(np.array(getattr(ours, ask)()), np.array(getattr(f, ask)()), ask, 1e-12)
+                theirs = sitk.Resample(m, f, sitk.ReadTransform(f"{folder}/{transform}.tfm"), sitk.sitkLinear, 0.0)
+                ours, theirs = (sitk.GetArrayFromImage(a) for a in (ours, theirs))
+                both = (ours != 0) & (theirs != 0)  # ITK's images go on for half a voxel
+                assert both.mean() > 0.85 and np.abs(ours - theirs)[both].max() < 0.02, (transform, both.mean())
 
 
 @test
@@ -358,7 +424,17 @@ def headers_are_transforms():
         near(made.get_sform(), GRID, "set", 1e-6)
         assert int(made.header["sform_code"]) == 4
         same(np.asarray(made.dataobj), np.asarray(nibabel.load(f"{folder}/o.nii").dataobj))
+        through = np.eye(4)
+        through[:3] = np.column_stack([turned(14, (1, -2, 0.5)) * 1.05, (3, -2, 5)])  # from fixed to moving
+        np.save(f"{folder}/t.npy", through[:3])
+        command(folder, 'write(name_axes(read("t.npy"), "row column"), "t.tfm")')
+        command(folder, 'set_sform(read("o.nii"), transform = "t.tfm") |> write("hard.nii")')
+        before = nibabel.load(f"{folder}/o.nii").affine
+        near(nibabel.load(f"{folder}/hard.nii").get_sform(), LEFT @ np.linalg.inv(through) @ LEFT @ before, "hard", 1e-6)
     refused("set_sform(a, [1, 2, 3])", "3 numbers", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a)", "give matrix, or transform", a=np.zeros((3, 4, 5)))
+    refused('set_sform(a, transform = "none.tfm")', "none.tfm", a=np.zeros((3, 4, 5)))
+    refused('set_sform(a, transform = "a.npy")', "is no transform", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, zeros)".replace("zeros", str([0] * 12)), "singular", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, ones)".replace("ones", str([1] * 12)), "spatial axes", a=np.zeros((3, 4)))
 

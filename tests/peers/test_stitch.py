@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Stitching: tiles of a phantom come back to where they were cut, and shifts are those of scikit-image."""
 import csv
+import json
 import pathlib
 import sys
 
@@ -144,6 +145,22 @@ def the_image_is_that_which_was_cut_for_every_chunk_and_engine(folder):
 
 
 @test
+def the_plan_tells_how_much_is_read(folder):
+    np, _, tifffile = modules()
+    for number in range(4):
+        tifffile.imwrite(pathlib.Path(folder, f"t{number}.tif"), np.zeros((100, 120), "uint16"))
+    call = 'stitch("t?.tif", grid = [2, 2], overlap = 0.25 MORE) |> write("x.npy")'
+    plain = json.loads(run("plan", "--json", "-e", call.replace("MORE", ", refine = false"), folder=folder).stdout)
+    tiles = 4 * 100 * 120 * 2
+    assert plain["bytes_read"] == tiles, plain["bytes_read"]
+    both = json.loads(run("plan", "--json", "-e", call.replace("MORE", ""), folder=folder).stdout)
+    shared = 2 * 2 * (2 * 100 * 30 + 2 * 25 * 120)
+    assert both["bytes_read"] == tiles + shared, both["bytes_read"]
+    done = json.loads(run("run", "--json", "-q", "-e", call.replace("MORE", ""), folder=folder).stdout)
+    assert done["bytes_read"] == both["bytes_read"], done["bytes_read"]
+
+
+@test
 def tiles_change_steadily_into_each_other_and_none_takes_whole_ones(folder):
     np, _, tifffile = modules()
     for number, value in enumerate((100, 200)):
@@ -199,6 +216,80 @@ def tables_and_stages_say_where_tiles_lie(folder):
     assert rms(np, of_files, truth) < 0.1, (of_files, truth)
 
 
+def cut_volume(np, ndimage, big, at, shape):
+    """A tile whose first voxel lies at fractions of voxels."""
+    whole = np.floor(at).astype(int) - 6
+    part = big[tuple(slice(w, w + n + 13) for w, n in zip(whole, shape))]
+    return ndimage.shift(part, whole + 6 - at, order=3)[tuple(slice(6, 6 + n) for n in shape)]
+
+
+def volumes(folder, layers, shape=(40, 70, 80), overlap=0.3, error=3.0, seed=4):
+    """Volumes with stage errors along all axes: where they really were, and where they should be."""
+    np, ndimage, tifffile = modules()
+    step, rng = np.array(shape) * (1 - overlap), np.random.default_rng(seed)
+    run("run", "-q", "--overwrite", "-e", 'gaussian(phantom("cells", [100, 200, 220], seed = 4), 1) |> convert("float32") |> '
+        'write("big.npy")', folder=folder)
+    big = np.load(pathlib.Path(folder, "big.npy"))
+    should = np.array([[k, r, c] for k in range(layers) for r in range(2) for c in range(2)]) * step
+    truth = should + 12 + rng.uniform(-error, error, should.shape)
+    for number, at in enumerate(truth):
+        tile = cut_volume(np, ndimage, big, at, shape) * 50 + 500
+        tile += rng.normal(0, 100, tile.shape)
+        tifffile.imwrite(pathlib.Path(folder, f"v{number}.tif"), tile.clip(0, 60000).astype("uint16"), imagej=True,
+                         metadata={"axes": "ZYX"})
+    return truth, should
+
+
+def positions_of_volumes(np, folder, call):
+    run("run", "-q", "--overwrite", "-e", f'{call} |> write("places.csv")', folder=folder)
+    with open(pathlib.Path(folder, "places.csv")) as file:
+        return np.array([[float(row[axis]) for axis in "zyx"] for row in csv.DictReader(file)])
+
+
+@test
+def volumes_with_stage_errors_along_z_come_back(folder):
+    np, _, tifffile = modules()
+    for layers in (1, 2):
+        truth, should = volumes(folder, layers)
+        pattern = "v[0-3].tif" if layers == 1 else "v*.tif"
+        found = positions_of_volumes(np, folder, f'stitch_positions("{pattern}", grid = [{layers}, 2, 2], overlap = 0.3)')
+        assert rms(np, found, truth) < 0.1, (layers, rms(np, found, truth))
+        assert rms(np, should, truth) > 2
+    lines = ["file,x,y,z"] + [f"v{i}.tif,{x * 0.5},{y * 0.5},{z * 2}" for i, (z, y, x) in enumerate(should)]
+    pathlib.Path(folder, "stage.csv").write_text("\n".join(lines) + "\n")
+    again = positions_of_volumes(np, folder, 'stitch_positions("v*.tif", positions = "stage.csv", pixel_size = [2, 0.5, 0.5])')
+    assert np.abs(again - found).max() < 1e-6, np.abs(again - found).max()
+    for i, (z, y, x) in enumerate(should):  # the files themselves say it
+        tile = tifffile.imread(pathlib.Path(folder, f"v{i}.tif"))
+        planes = {f"Position{axis}": [float(at)] * len(tile) for axis, at in (("X", x * 0.5), ("Y", y * 0.5), ("Z", z * 2))}
+        planes.update({f"Position{axis}Unit": ["\u00b5m"] * len(tile) for axis in "XYZ"})
+        tifffile.imwrite(pathlib.Path(folder, f"o{i}.ome.tif"), tile, ome=True, metadata={
+            "axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5, "PhysicalSizeZ": 2, "Plane": planes})
+    of_files = positions_of_volumes(np, folder, 'stitch_positions("o*.ome.tif")')
+    assert np.abs(of_files - found).max() < 1e-6, np.abs(of_files - found).max()
+
+
+@test
+def stitched_volumes_are_what_was_cut_for_every_chunk(folder):
+    np, _, tifffile = modules()
+    run("run", "-q", "-e", 'phantom("cells", [70, 130, 140]) |> write("big.npy")', folder=folder)
+    big = np.load(pathlib.Path(folder, "big.npy"))
+    for number, (z, y, x) in enumerate([(k, r, c) for k in (0, 29) for r in (0, 51) for c in (0, 62)]):
+        z, y, x = z + number % 3, y + number % 2, x + 2 - number % 3
+        tifffile.imwrite(pathlib.Path(folder, f"t{number}.tif"), big[z:z + 36, y:y + 70, x:x + 72], imagej=True,
+                         metadata={"axes": "ZYX"})
+    call = 'stitch("t*.tif", grid = [2, 2, 2], overlap = [0.19, 0.27, 0.139], margin = 3)'
+    run("run", "-q", "-e", f'{call} |> write("whole.npy")', folder=folder)
+    whole = np.load(pathlib.Path(folder, "whole.npy"))
+    found = positions_of_volumes(np, folder, call.replace("stitch(", "stitch_positions(").replace(", margin = 3", ""))
+    at = np.round(found[0]).astype(int) + 3
+    inside = np.s_[at[0] + 3:at[0] + 60, at[1] + 3:at[1] + 115, at[2] + 3:at[2] + 125]
+    assert np.array_equal(whole[inside], big[3:60, 3:115, 5:127]), "the volume is not what was cut"
+    for more in (("--chunk", "7x50x33"), ("--workers", "1", "--chunk", "64x20x200")):
+        run("run", "-q", "--fresh", "--overwrite", *more, "-e", f'{call} |> write("again.npy")', folder=folder)
+        assert np.array_equal(np.load(pathlib.Path(folder, "again.npy")), whole), more
+
+
 @test
 def planes_and_colours_move_together(folder):
     np, _, tifffile = modules()
@@ -231,6 +322,7 @@ def what_cannot_be_stitched_is_told_before_anything_is_computed(folder):
     pathlib.Path(folder, "none.csv").write_text("u,v\n0,0\n")
     for call, words in (('"t?.tif", grid = [2, 3]', "has 6 tiles, and \"t?.tif\" matches 4 files; some are missing"),
                         ('"t?.tif", grid = [1, 3]', "matches 4 files"), ('"t?.tif", grid = [4]', "[rows, columns]"),
+                        ('"t?.tif", grid = [1, 2, 2]', "no axis z"),
                         ('"t?.tif"', "give grid = [rows, columns]"), ('"nothing*.tif", grid = [2, 2]', "no file matches"),
                         ('"t1.tif", grid = [1, 1]', "two tiles at least"),
                         ('"t?.tif", grid = [2, 2], overlap = 0.01', "shares no 8"),

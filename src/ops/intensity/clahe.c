@@ -255,9 +255,10 @@ static void make_box(const fv_run *r, const fv__tiles *t, const fv_region *box, 
     fv_region       lines = *box;
     fv_rows         rows;
     cell            c = { .x = part };
+    bool            plane = t->naxes == 2 && d == last; /* of one image: the same tables serve all rows */
+    if (plane) choose_tables(tables, t, box->start, x, &c);
 #if FV_VECTOR_BYTES > 16
-    if (t->naxes == 2 && d == last && fv__region_voxels(box) > levels / 4) {
-        choose_tables(tables, t, box->start, x, &c);
+    if (plane && fv__region_voxels(box) > levels / 4) {
         mix(&c, levels, in->dtype == FV_UINT8, quads);
         c.quads = quads;
     }
@@ -271,7 +272,10 @@ static void make_box(const fv_run *r, const fv__tiles *t, const fv_region *box, 
             int64_t position[FV_MAX_DIMS];
             memcpy(position, rows.position, sizeof position);
             if (d != last) position[last] += m;
-            choose_tables(tables, t, position, x, &c);
+            if (plane)
+                c.y = fv__tiles_between(t, 0, position[t->axis[0]]).part;
+            else
+                choose_tables(tables, t, position, x, &c);
             make_span(&c, in->dtype, fv__block_at(in, position), fv__block_at(out, position), box->size[d], in->stride[d]);
         }
 }

@@ -129,21 +129,15 @@ static void cut_off(uint32_t *counts, int64_t levels, double clip_limit, int64_t
     for (int64_t i = 0; i < levels && rest > 0; i += step, rest--) counts[i]++;
 }
 
-/* Part start ... start + n - 1 of the table. */
-static void write_table(const uint32_t *counts, int64_t levels, int64_t voxels, void *to, fv_dtype dtype, int64_t start,
-                        int64_t n) {
-    float    scale = (float)(levels - 1) / (float)voxels, most = (float)(levels - 1);
-    uint32_t sum = 0;
-    for (int64_t i = 0; i < start + n; i++) {
-        sum += counts[i];
-        if (i < start) continue;
-        float value = rintf((float)(int32_t)sum * scale);
-        value = value < most ? value : most;
-        if (dtype == FV_UINT8)
-            ((uint8_t *)to)[i - start] = (uint8_t)value;
-        else
-            ((uint16_t *)to)[i - start] = (uint16_t)value;
-    }
+/* Part start ... start + n - 1 of the table; counts become their own sums on the way, so that the rest is a loop of vectors. */
+static void write_table(uint32_t *counts, int64_t levels, int64_t voxels, void *to, fv_dtype dtype, int64_t start, int64_t n) {
+    float           scale = (float)(levels - 1) / (float)voxels, most = (float)(levels - 1);
+    const uint32_t *sums = counts + start;
+    for (int64_t i = 1; i < start + n; i++) counts[i] += counts[i - 1];
+    if (dtype == FV_UINT8)
+        for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i] = (uint8_t)FV_MIN(rintf((float)(int32_t)sums[i] * scale), most);
+    else
+        for (int64_t i = 0; i < n; i++) ((uint16_t *)to)[i] = (uint16_t)FV_MIN(rintf((float)(int32_t)sums[i] * scale), most);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {

@@ -1,7 +1,8 @@
 /* blend_tiles: one image of tiles whose places are known.
  *
  * A tile is put at the nearest whole pixel, so that where one tile alone is seen its pixels are those of the file. Where several
- * are, each counts by how far the pixel is from its border, along y times along x: from one tile to the next it changes steadily.
+ * are, each counts by how far the pixel is from its border, along y times along x (times along z, if volumes move along it): from
+ * one tile to the next it changes steadily. Volumes that move along z are made plane by plane.
  * A pixel is made tile by tile in their order, whatever the region. Rows are cut into stretches that the same tiles show: those
  * of one tile are copied; of two, the first is copied and the second joins it; only of three or more a sum is kept.
  */
@@ -43,15 +44,16 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     p->places = found.places;
     p->pairs = found.pairs;
     const fv_image_type *places = &i->in[0]->image;
-    if (places->ndim != 2 || places->shape[0] != fv__tiles_count(&found) || places->shape[1] != 3 || places->dtype != FV_FLOAT64)
+    if (places->ndim != 2 || places->shape[0] != fv__tiles_count(&found) || places->shape[1] != fv__tiles_axes(&found) + 1 ||
+        places->dtype != FV_FLOAT64)
         return fv_fail(error, FV_ERROR_USAGE, "places is not what place_tiles gives for these tiles");
     *out = tile;
     int y = fv__axis_find(out, "y");
-    for (int d = 0; d < 2; d++) {
+    for (int d = 3 - fv__tiles_axes(&found); d < 3; d++) {
         double last = 0;
         for (int64_t k = 0; k < fv__tiles_count(&found); k++) last = FV_MAX(last, fv__tiles_place(&found, k, d));
-        out->shape[y + d] = (int64_t)floor(last + 0.5) + fv__tiles_edge(&found, d) + 2 * p->margin;
-        out->origin[y + d] = 0;
+        out->shape[y - 1 + d] = (int64_t)floor(last + 0.5) + fv__tiles_edge(&found, d) + 2 * p->margin;
+        out->origin[y - 1 + d] = 0;
     }
     fv__place_forget_world(out);
     if (fv_image_type_bytes(out) < 0)
@@ -61,18 +63,39 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static void need(const fv_need *n, fv_region *in) { in[0] = fv__region_whole(&n->in[0]->image); }
 
+/* Tiles are read as far as they meet the region, if they lie where they should. */
+static int64_t reads(const fv_need *n) {
+    const blend_tiles     *p = n->params;
+    const fv__tiles_found *found = found_in(p);
+    int                    z = fv__axis_find(&n->out->image, "y") - 1, first = 3 - fv__tiles_axes(found);
+    int64_t                pixels = 0, region = 1;
+    for (int d = first; d < 3; d++) region *= n->region.size[z + d];
+    for (int64_t tile = 0; tile < fv__tiles_count(found); tile++) {
+        int64_t met = 1;
+        for (int d = first; d < 3; d++) {
+            int64_t at = (int64_t)floor(fv__tiles_place(found, tile, d) + 0.5) + p->margin - n->region.start[z + d];
+            met *= FV_MAX(FV_MIN(at + fv__tiles_edge(found, d), n->region.size[z + d]) - FV_MAX(at, 0), 0);
+        }
+        pixels += met;
+    }
+    return fv__region_voxels(&n->region) / region * pixels * (int64_t)fv_dtype_size(n->out->image.dtype);
+}
+
 /* ---------------------------------------------------------------- one region */
 
 typedef struct {
     int64_t tile;
     int64_t at[2], start[2], end[2]; /* of its first pixel, and of what the region has of it, in the region's rows and columns */
+    int64_t plane;                   /* of the tile, if volumes move along z */
+    double  deep;                    /* how far that is from its first or last one, from a half on; 1 if they do not */
 } met;
 
 typedef struct {
     const blend_tiles *p;
     const fv_block    *places;
-    fv_block           out; /* dense behind x */
-    int                y;   /* number of that axis */
+    fv_block           out;  /* dense behind x */
+    int                y;    /* number of that axis */
+    bool               deep; /* volumes move along z, which is the axis before: one plane after the other is made */
     int64_t            planes, rows, columns, inner;
     int64_t            count;  /* of tiles that meet the region */
     met               *met;    /* in their order */
@@ -88,6 +111,8 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     int64_t voxels = fv__region_voxels(&n->region), number = sizeof(double), size = (int64_t)fv_dtype_size(n->out->image.dtype);
     w->p = n->params;
     w->y = fv__axis_find(&n->out->image, "y");
+    w->deep = fv__tiles_axes(found_in(w->p)) == 3;
+    if (w->deep) voxels /= n->region.size[w->y - 1];
     w->rows = n->region.size[w->y];
     w->columns = n->region.size[w->y + 1];
     w->inner = 1;
@@ -113,17 +138,25 @@ static size_t scratch(const fv_need *n) {
     return lay_out(n, &w, NULL) + (size_t)memory;
 }
 
+/* Where the region's first plane lies in a tile; false: nowhere. */
+static bool meet_plane(const work *w, const fv_region *region, double place, met *m) {
+    int64_t depth = fv__tiles_edge(found_in(w->p), 0);
+    m->plane = region->start[w->y - 1] - (int64_t)floor(place + 0.5) - w->p->margin;
+    m->deep = (double)FV_MIN(m->plane, depth - 1 - m->plane) + 0.5;
+    return m->plane >= 0 && m->plane < depth;
+}
+
 /* The tiles that have a part of the region. */
 static void meet_all(work *w, const fv_region *region) {
     w->count = 0;
     for (int64_t tile = 0; tile < fv__tiles_count(found_in(w->p)); tile++) {
         const double *place = (const double *)w->places->data + tile * w->places->stride[0];
-        met           m = { .tile = tile };
-        bool          any = true;
+        met           m = { .tile = tile, .deep = 1 };
+        bool          any = !w->deep || meet_plane(w, region, *place++, &m);
         for (int d = 0; d < 2; d++) {
             m.at[d] = (int64_t)floor(place[d] + 0.5) + w->p->margin - region->start[w->y + d];
             m.start[d] = FV_MAX(m.at[d], 0);
-            m.end[d] = FV_MIN(m.at[d] + fv__tiles_edge(found_in(w->p), d), region->size[w->y + d]);
+            m.end[d] = FV_MIN(m.at[d] + fv__tiles_edge(found_in(w->p), 1 + d), region->size[w->y + d]);
             any = any && m.start[d] < m.end[d];
         }
         if (any) w->met[w->count++] = m;
@@ -154,10 +187,10 @@ static stretch stretch_at(const work *w, int64_t row, int64_t column, int64_t mi
     return s;
 }
 
-/* How far pixels of a row are from the border of a tile, from a half on: along y times along x. */
+/* How far pixels of a row are from the border of a tile, from a half on: along all axes, multiplied. */
 static void weigh(const work *w, const met *m, int64_t row, const stretch *s, double *weight) {
-    int64_t height = fv__tiles_edge(found_in(w->p), 0), width = fv__tiles_edge(found_in(w->p), 1), above = row - m->at[0];
-    double  edge = (double)FV_MIN(above, height - 1 - above) + 0.5;
+    int64_t height = fv__tiles_edge(found_in(w->p), 1), width = fv__tiles_edge(found_in(w->p), 2), above = row - m->at[0];
+    double  edge = ((double)FV_MIN(above, height - 1 - above) + 0.5) * m->deep;
     double  left = (double)(s->start - m->at[1]), right = (double)(width - 1 - (s->start - m->at[1]));
     for (int x = 0; x < (int)(s->end - s->start); x++) {
         double a = left + x, b = right - x;
@@ -282,6 +315,7 @@ static fv_status add_tile(const work *w, int64_t mine, fv_error *error) {
         part.start[w->y + d] = m->start[d] - m->at[d];
         size[d] = part.size[w->y + d] = m->end[d] - m->start[d];
     }
+    if (w->deep) part.start[w->y - 1] = m->plane;
     fv__block_init(&block, w->out.dtype, &part, w->pixels);
     FV_TRY(FV_ISA_NAME(fv__tile_read)(found_in(w->p), m->tile, &block, error));
     for (int64_t row = m->start[0]; row < m->end[0]; row++)
@@ -313,23 +347,37 @@ static void prepare_rows(work *w) {
 static fv_status copy_tile(const work *w, const fv_block *out, fv_error *error) {
     fv_block block = *out;
     for (int d = 0; d < 2; d++) block.region.start[w->y + d] = -w->met[0].at[d];
+    if (w->deep) block.region.start[w->y - 1] = w->met[0].plane;
     return FV_ISA_NAME(fv__tile_read)(found_in(w->p), w->met[0].tile, &block, error);
 }
 
+static fv_status blend(work *w, const fv_block *out, fv_error *error) {
+    const fv_region *region = &out->region;
+    w->out = *out;
+    if (w->inner > 1) fv__block_init(&w->out, out->dtype, region, w->own);
+    meet_all(w, region);
+    bool whole = w->count == 1;
+    for (int d = 0; d < 2 && whole; d++) whole = w->met[0].start[d] == 0 && w->met[0].end[d] == region->size[w->y + d];
+    if (whole) return copy_tile(w, out, error);
+    prepare_rows(w);
+    for (int64_t k = 0; k < w->count; k++) FV_TRY(add_tile(w, k, error));
+    if (w->inner > 1) fv__block_copy(out, &w->out);
+    return FV_OK;
+}
+
 static fv_status run(fv_run *r, fv_error *error) {
-    work             w;
-    const fv_region *region = &r->out->region;
+    work w;
     lay_out(&r->need, &w, r->scratch);
     w.places = r->in[0];
-    w.out = *r->out;
-    if (w.inner > 1) fv__block_init(&w.out, r->out->dtype, region, w.own);
-    meet_all(&w, region);
-    bool whole = w.count == 1;
-    for (int d = 0; d < 2 && whole; d++) whole = w.met[0].start[d] == 0 && w.met[0].end[d] == region->size[w.y + d];
-    if (whole) return copy_tile(&w, r->out, error);
-    prepare_rows(&w);
-    for (int64_t k = 0; k < w.count; k++) FV_TRY(add_tile(&w, k, error));
-    if (w.inner > 1) fv__block_copy(r->out, &w.out);
+    if (!w.deep) return blend(&w, r->out, error);
+    int z = w.y - 1;
+    for (int64_t k = 0; k < r->out->region.size[z]; k++) {
+        fv_block plane = *r->out;
+        plane.region.start[z] += k;
+        plane.region.size[z] = 1;
+        plane.data = (char *)r->out->data + k * r->out->stride[z] * (int64_t)fv_dtype_size(r->out->dtype);
+        FV_TRY(blend(&w, &plane, error));
+    }
     return FV_OK;
 }
 
@@ -353,6 +401,7 @@ const fv_op FV_OP(blend_tiles) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .reads = reads,
     .cost = cost,
     .example = "image = phantom(\"cells\", [200, 300])\n"
                "write(image[:, 0:180], \"tiles/left.tif\")\n"

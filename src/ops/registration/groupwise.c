@@ -7,16 +7,26 @@ typedef struct {
     const char *axis;
     fv_choice   kind, metric;
     int64_t     rounds, iterations;
+    double      grid, bending;
 } groupwise;
+
+enum { BSPLINE = 4 }; /* among the kinds */
 
 static const fv_param params[] = {
     FV_PARAM(groupwise, axis, .def = "item", .doc = "axis along which the images lie"),
-    FV_PARAM(groupwise, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine", .doc = "what the transforms may do"),
+    FV_PARAM(groupwise, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine|bspline",
+             .doc = "what the transforms may do; see register"),
     FV_PARAM(groupwise, metric, .def = "auto", .choices = "auto|phase|mean_squares|correlation|mutual_information",
              .doc = "how images are compared; see register"),
     FV_PARAM(groupwise, rounds, .def = "3", .min = 1, .max = 20,
              .doc = "how often all are brought upon the mean of the round before"),
     FV_PARAM(groupwise, iterations, .def = "40", .min = 1, .max = 10000, .doc = "most steps at each resolution, in each round"),
+    FV_PARAM(groupwise, grid, .def = "0", .min = 0,
+             .doc = "of bspline: distance of control points, in units of the spacing; 0: an eighth of the longest side"),
+    FV_PARAM(
+        groupwise, bending, .def = "0.01", .min = 0, .max = 1e6,
+        .doc =
+            "of bspline: weight of the bending energy, times 30 for mutual_information; the more, the smoother the displacement"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -35,11 +45,15 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
             error, FV_ERROR_USAGE,
             "images must have the axis %s and spatial axes, and no other: together(read(\"scans/*.tif\")) has the axis item",
             p->axis);
+    bool bends = p->kind.index == BSPLINE;
+    if (!bends && p->grid > 0)
+        return fv_fail(error, FV_ERROR_USAGE, "grid is that of B-splines: give kind = \"bspline\" with it");
     fv__bytes_printf(text, "mean0 = project(images, axis, \"mean\")\n");
     for (int64_t k = 0; k < p->rounds; k++) {
         fv__bytes_printf(text, "at%lld = register(images, mean%lld, ", (long long)k, (long long)k);
-        if (k) fv__bytes_printf(text, "at%lld, ", (long long)k - 1);
-        fv__bytes_printf(text, "kind = kind, metric = metric, init = \"world\", iterations = iterations)\n");
+        if (k && !bends) fv__bytes_printf(text, "at%lld, ", (long long)k - 1); /* B-splines begin again with coarse grids */
+        fv__bytes_printf(text, "kind = kind, metric = metric, init = \"world\", iterations = iterations%s%s)\n",
+                         bends ? ", bending = bending" : "", p->grid > 0 ? ", grid = grid" : "");
         if (k + 1 < p->rounds)
             fv__bytes_printf(text,
                              "mean%lld = project(transform(images, at%lld, onto = mean0, mode = \"nearest\"), axis, \"mean\")\n",

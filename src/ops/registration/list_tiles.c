@@ -1,5 +1,6 @@
 /* list_tiles: the places of tiles as a table. */
 #include "ops/registration/stitch_tiles.h"
+#include <stdio.h>
 
 typedef struct {
     FV__TILES_FIELDS
@@ -10,24 +11,25 @@ static const fv_param params[] = { FV__TILES_PARAMS(list_tiles), FV__TILES_OWN_P
 static const fv_input inputs[] = { { "places", FV_KIND_IMAGE, .doc = "what place_tiles gives for the same tiles" },
                                    FV_INPUT_END };
 
-enum { VALUES = 3 };
+static const char *const names[] = { "z", "y", "x" };
 
-static const fv_table_type type = { .ncolumns = 6,
-                                    .column = { { "tile", FV_COLUMN_INTEGER },
-                                                { "y", FV_COLUMN_REAL },
-                                                { "x", FV_COLUMN_REAL },
-                                                { "shift_y", FV_COLUMN_REAL },
-                                                { "shift_x", FV_COLUMN_REAL },
-                                                { "neighbours", FV_COLUMN_INTEGER } } };
 static const fv_column_doc columns[] = {
     { "tile", .doc = "number of the tile, in the order of the files, from 0" },
+    { "z", .unit = "px", .doc = "of volumes that move along z: plane at which its first plane lies" },
     { "y", .unit = "px", .doc = "row at which its first row lies" },
     { "x", .unit = "px", .doc = "column at which its first column lies" },
-    { "shift_y", .unit = "px", .doc = "how far that is from where the tile should lie" },
+    { "shift_z", .unit = "px", .doc = "how far that is from where the tile should lie" },
+    { "shift_y", .unit = "px", .doc = "the same along y" },
     { "shift_x", .unit = "px", .doc = "the same along x" },
     { "neighbours", .doc = "how many neighbours agree with this place" },
     FV_COLUMN_DOC_END,
 };
+
+static void add_column(fv_table_type *table, fv_column_kind kind, const char *name, const char *axis) {
+    fv_column *column = &table->column[table->ncolumns++];
+    column->kind = kind;
+    snprintf(column->name, sizeof column->name, "%s%s", name, axis);
+}
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     list_tiles     *p = i->params;
@@ -38,20 +40,28 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     p->places = found.places;
     p->pairs = found.pairs;
     const fv_image_type *places = &i->in[0]->image;
-    if (places->ndim != 2 || places->shape[0] != fv__tiles_count(&found) || places->shape[1] != VALUES ||
+    int                  n = fv__tiles_axes(&found);
+    if (places->ndim != 2 || places->shape[0] != fv__tiles_count(&found) || places->shape[1] != n + 1 ||
         places->dtype != FV_FLOAT64)
         return fv_fail(error, FV_ERROR_USAGE, "places is not what place_tiles gives for these tiles");
-    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = &type };
+    fv_table_type *table = fv__arena_alloc(i->arena, sizeof *table);
+    add_column(table, FV_COLUMN_INTEGER, "tile", "");
+    for (int d = 3 - n; d < 3; d++) add_column(table, FV_COLUMN_REAL, "", names[d]);
+    for (int d = 3 - n; d < 3; d++) add_column(table, FV_COLUMN_REAL, "shift_", names[d]);
+    add_column(table, FV_COLUMN_INTEGER, "neighbours", "");
+    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = table };
     return FV_OK;
 }
 
 /* Whole rows, for the chunk that has their first number. */
 static void need(const fv_need *n, fv_region *in) {
     if (n->region.start[1] > 0) return;
-    in[0].size[1] = VALUES;
+    in[0].size[1] = n->in[0]->image.shape[1];
 }
 
-static size_t bound(const fv_need *n) { return (size_t)n->region.size[0] * (size_t)type.ncolumns * sizeof(fv_cell) + 64; }
+static size_t bound(const fv_need *n) {
+    return (size_t)n->region.size[0] * (size_t)n->out->table->ncolumns * sizeof(fv_cell) + 64;
+}
 
 static fv_status run(fv_run *r, fv_error *error) {
     const list_tiles      *p = r->need.params;
@@ -61,13 +71,14 @@ static fv_status run(fv_run *r, fv_error *error) {
     for (int64_t i = 0; i < region->size[0] && !region->start[1]; i++) {
         int64_t       tile = region->start[0] + i;
         const double *place = (const double *)r->in[0]->data + i * r->in[0]->stride[0];
-        const fv_cell row[] = { { .integer = tile },
-                                { .real = place[0] },
-                                { .real = place[1] },
-                                { .real = place[0] - fv__tiles_place(found, tile, 0) },
-                                { .real = place[1] - fv__tiles_place(found, tile, 1) },
-                                { .integer = (int64_t)place[2] } };
-        fv__bytes_append(r->partial, row, sizeof row);
+        int           n = fv__tiles_axes(found);
+        fv_cell       row[8] = { { .integer = tile } };
+        for (int k = 0; k < n; k++) {
+            row[1 + k].real = place[k];
+            row[1 + n + k].real = place[k] - fv__tiles_place(found, tile, 3 - n + k);
+        }
+        row[1 + 2 * n].integer = (int64_t)place[n];
+        fv__bytes_append(r->partial, row, (size_t)(2 + 2 * n) * sizeof *row);
     }
     return FV_OK;
 }

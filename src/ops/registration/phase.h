@@ -17,14 +17,15 @@
 #include "op/scratch.h"
 
 typedef struct fv_phase {
-    int         n;
-    int64_t     size[3], padded[3]; /* voxels along x, y, z; of a plane 1 along z */
-    float      *moving, *fixed;     /* x fastest */
-    double     *data;               /* complex, of the padded size; then rows of the correlation (spectrum.h) */
-    fv_spectrum axis[3];            /* slowest first */
-    void       *memory[3];
-    double     *taper[3], *square[3], *weight[3]; /* along x, y, z: of the window, the frequency's square and its weight */
-    float      *line[10];                         /* for fv__shift_refine: rows, with a few voxels around */
+    int          n;
+    int64_t      size[3], padded[3]; /* voxels along x, y, z; of a plane 1 along z */
+    const float *moving, *fixed;     /* x fastest */
+    float       *room[2];            /* for those that do not lie in memory like this */
+    double      *data;               /* complex, of the padded size; then rows of the correlation (spectrum.h) */
+    fv_spectrum  axis[3];            /* slowest first */
+    void        *memory[3];
+    double      *taper[3], *square[3], *weight[3]; /* along x, y, z: of the window, the frequency's square and its weight */
+    float       *line[10];                         /* for fv__shift_refine: rows, with a few voxels around */
 } fv_phase;
 
 /* What of both images is compared: voxel start + i of fixed and start + offset + i of moving, i below count. */
@@ -35,11 +36,17 @@ typedef struct fv_overlap {
 #define fv__phase_lay_out FV_ISA_NAME(fv__phase_lay_out)
 #define fv__phase_run FV_ISA_NAME(fv__phase_run)
 #define fv__shift_refine FV_ISA_NAME(fv__shift_refine)
+#define fv__shift_lay_out FV_ISA_NAME(fv__shift_lay_out)
+#define fv__shift_settle FV_ISA_NAME(fv__shift_settle)
 
 /* n and size are set. */
 void fv__phase_lay_out(fv_phase *p, fv_scratch *pieces);
 /* Voxel i of fixed shows what voxel i + shift of moving does. false: what both show is constant. */
 bool fv__phase_run(fv_phase *p, double shift[3]);
+/* Betters a shift that is right within a voxel or so by the images themselves, from the part that both show. Needs n, size, both
+ * images and what fv__shift_lay_out takes alone. */
+void fv__shift_lay_out(fv_phase *p, fv_scratch *pieces);
+void fv__shift_settle(const fv_phase *p, double shift[3]);
 /* Betters a shift that is right within a voxel; taper holds the window of the overlap. */
 void fv__shift_refine(const fv_phase *p, const fv_overlap *o, double shift[3]);
 

@@ -18,7 +18,7 @@ static const fv_param params[] = { FV__TILES_PARAMS(place_tiles), FV__TILES_OWN_
 static const fv_input inputs[] = { { "shifts", FV_KIND_IMAGE, .doc = "what tile_shifts gives for the same tiles" },
                                    FV_INPUT_END };
 
-enum { VALUES = 3, ROUNDS = 12, MOST_STEPS = 1000 };
+enum { ROUNDS = 12, MOST_STEPS = 1000 };
 static const double least_agreement = 0.25, spring = 1e-4, anchor = 1e-9, widest = 64, narrowest = 0.5;
 
 static const fv__tiles_found *found_in(const place_tiles *p) { return (const fv__tiles_found *)&p->paths; }
@@ -32,8 +32,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     p->places = found.places;
     p->pairs = found.pairs;
     const fv_image_type *shifts = &i->in[0]->image;
-    int64_t              pairs = fv__tiles_pairs(&found), shape[] = { fv__tiles_count(&found), VALUES };
-    if (shifts->ndim != 2 || shifts->shape[0] != FV_MAX(pairs, 1) || shifts->shape[1] != 3 || shifts->dtype != FV_FLOAT64)
+    int64_t              pairs = fv__tiles_pairs(&found), shape[] = { fv__tiles_count(&found), fv__tiles_axes(&found) + 1 };
+    if (shifts->ndim != 2 || shifts->shape[0] != FV_MAX(pairs, 1) || shifts->shape[1] != shape[1] || shifts->dtype != FV_FLOAT64)
         return fv_fail(error, FV_ERROR_USAGE, "shifts is not what tile_shifts gives for these tiles");
     fv_image_type_init(&i->out->image, FV_FLOAT64, 2, shape);
     snprintf(i->out->image.axis[0], sizeof i->out->image.axis[0], "tile");
@@ -47,22 +47,24 @@ static void slab(const fv_need *n, int64_t *chunk) { memcpy(chunk, n->out->image
 static void need(const fv_need *n, fv_region *in) { in[0] = fv__region_whole(&n->in[0]->image); }
 
 typedef struct {
+    int            n; /* axes along which tiles move */
     int64_t        tiles, pairs;
     fv__tile_pair *pair;
-    const double  *shift;  /* of each pair: y, x, agreement */
+    const double  *shift;  /* of each pair: (z) y, x, agreement */
     double        *weight; /* of each pair, in this round */
-    double        *place;  /* of each tile, y and x: the error found */
+    double        *place;  /* of each tile, axis after axis: the error found */
     double        *diagonal, *rest, *way, *product, *scaled;
 } system_of;
 
 static size_t lay_out(const fv_need *n, system_of *s, void *memory) {
     fv_scratch pieces = { memory };
     int64_t    number = sizeof(double);
+    s->n = (int)n->out->image.shape[1] - 1;
     s->tiles = n->out->image.shape[0];
     s->pairs = n->in[0]->image.shape[0];
     s->pair = fv__scratch_take(&pieces, s->pairs * (int64_t)sizeof *s->pair);
     s->weight = fv__scratch_take(&pieces, s->pairs * number);
-    s->place = fv__scratch_take(&pieces, 2 * s->tiles * number);
+    s->place = fv__scratch_take(&pieces, s->n * s->tiles * number);
     double **vectors[] = { &s->diagonal, &s->rest, &s->way, &s->product, &s->scaled };
     for (int i = 0; i < FV_COUNT(vectors); i++) *vectors[i] = fv__scratch_take(&pieces, s->tiles * number);
     return pieces.used;
@@ -100,7 +102,7 @@ static void solve(const system_of *s, int axis) {
     }
     for (int64_t k = 0; k < s->pairs; k++) {
         int64_t a = s->pair[k].tile[0], b = s->pair[k].tile[1];
-        double  pull = s->weight[k] * s->shift[3 * k + axis];
+        double  pull = s->weight[k] * s->shift[(s->n + 1) * k + axis];
         s->rest[a] -= pull;
         s->rest[b] += pull;
         s->diagonal[a] += s->weight[k] + spring;
@@ -125,13 +127,17 @@ static void solve(const system_of *s, int axis) {
 /* How far a pair is from what all agree upon. */
 static double residual(const system_of *s, int64_t k) {
     int64_t a = s->pair[k].tile[0], b = s->pair[k].tile[1];
-    double  y = s->place[b] - s->place[a] - s->shift[3 * k],
-           x = s->place[s->tiles + b] - s->place[s->tiles + a] - s->shift[3 * k + 1];
-    return sqrt(y * y + x * x);
+    double  sum = 0;
+    for (int axis = 0; axis < s->n; axis++) {
+        const double *place = s->place + axis * s->tiles;
+        double        off = place[b] - place[a] - s->shift[(s->n + 1) * k + axis];
+        sum += off * off;
+    }
+    return sqrt(sum);
 }
 
 static double trust(const system_of *s, int64_t k) {
-    double agreement = s->shift[3 * k + 2];
+    double agreement = s->shift[(s->n + 1) * k + s->n];
     return agreement >= least_agreement ? agreement * agreement : 0;
 }
 
@@ -139,7 +145,7 @@ static void place_all(const system_of *s) {
     double width = widest;
     for (int64_t k = 0; k < s->pairs; k++) s->weight[k] = trust(s, k);
     for (int round = 0; round < ROUNDS; round++) {
-        for (int axis = 0; axis < 2; axis++) solve(s, axis);
+        for (int axis = 0; axis < s->n; axis++) solve(s, axis);
         for (int64_t k = 0; k < s->pairs; k++) {
             double part = residual(s, k) / width, kept = 1 / (1 + part * part);
             s->weight[k] = trust(s, k) * kept * kept;
@@ -164,9 +170,11 @@ static fv_status run(fv_run *r, fv_error *error) {
         for (int64_t k = 0; k < s.pairs; k++)
             if ((s.pair[k].tile[0] == tile || s.pair[k].tile[1] == tile) && 4 * s.weight[k] > trust(&s, k) && trust(&s, k) > 0)
                 used++;
-        const double all[VALUES] = { fv__tiles_place(found_in(p), tile, 0) + s.place[tile],
-                                     fv__tiles_place(found_in(p), tile, 1) + s.place[s.tiles + tile], used };
-        double      *to = (double *)r->out->data + i * r->out->stride[0];
+        double all[4];
+        for (int axis = 0; axis < s.n; axis++)
+            all[axis] = fv__tiles_place(found_in(p), tile, 3 - s.n + axis) + s.place[axis * s.tiles + tile];
+        all[s.n] = used;
+        double *to = (double *)r->out->data + i * r->out->stride[0];
         for (int64_t c = 0; c < region->size[1]; c++) to[c] = all[region->start[1] + c];
     }
     return FV_OK;
@@ -180,11 +188,12 @@ const fv_op FV_OP(place_tiles) = {
     .brief = "where tiles lie, from the shifts between neighbours",
     .version = 1,
     .also = "global_optimization, global_registration",
-    .doc = "What stitch finds out second. A row for each tile: y and x of its first pixel, and how many of its neighbours were "
-           "of use. "
-           "Least squares over all pairs that tile_shifts compared; those that agree well count more, those that contradict the "
-           "others "
-           "do not count.",
+    .doc =
+        "What stitch finds out second. A row for each tile: (z) y and x of its first pixel, and how many of its neighbours were "
+        "of use. "
+        "Least squares over all pairs that tile_shifts compared; those that agree well count more, those that contradict the "
+        "others "
+        "do not count.",
     .citation =
         "Preibisch, Saalfeld, Tomancak, Bioinformatics 25, 1463 (2009); Geman, McClure, Bull. Int. Stat. Inst. 52, 5 (1987)",
     .inputs = inputs,

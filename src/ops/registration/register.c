@@ -48,8 +48,10 @@ static const fv_param params[] = {
     FV_PARAM(registering, bins, .def = "32", .min = 8, .max = FV_FIT_BINS, .doc = "of mutual_information, for each image"),
     FV_PARAM(registering, grid, .def = "", .min = 0, .above = true,
              .doc = "of bspline: distance of control points, in units of the spacing; left out: an eighth of the longest side"),
-    FV_PARAM(registering, bending, .def = "0.01", .min = 0, .max = 1e6,
-             .doc = "of bspline: weight of the bending energy; the more, the smoother the displacement"),
+    FV_PARAM(
+        registering, bending, .def = "0.01", .min = 0, .max = 1e6,
+        .doc =
+            "of bspline: weight of the bending energy, times 30 for mutual_information; the more, the smoother the displacement"),
     FV_PARAM(registering, level, .def = "0", .min = 0, .max = 1, .own = true, .doc = "1: this resolution only"),
     FV_PARAM_END,
 };
@@ -408,13 +410,31 @@ static void matrix_of(const fv_fit *f, double matrix[12]) {
     }
 }
 
+/* Floats are compared as they are, unless their mean is so large that they tell little of what lies around it. */
+static fv_voxel_scale scale_for_phase(const fv_voxel_summary *of, int64_t voxels, fv_dtype dtype) {
+    fv_voxel_scale to = fv__voxels_scale(of, voxels);
+    return dtype == FV_FLOAT32 && fabs(to.offset) * to.share < 1000 ? (fv_voxel_scale){ 0, 1 } : to;
+}
+
+/* The voxels where they are, if they need no change and lie one after another: a copy of a large image costs as much as a part of
+ * the transform. NULL: they must be copied. */
+static const float *in_place(const fv_block *block, const fv_physical *place, const fv_region *part, const int64_t size[3],
+                             const fv_voxel_scale *scale) {
+    int64_t step = 1;
+    bool    dense = block->dtype == FV_FLOAT32 && scale->offset == 0 && scale->share == 1;
+    for (int c = 0; c < place->n; step *= size[c++]) dense = dense && block->stride[place->axis[c]] == step;
+    return dense ? fv__block_at(block, part->start) : NULL;
+}
+
 static fv_status fit_shift(state *s, const fv_run *r, const fv_voxel_summary of[2], const fv_region part[2], double matrix[12],
                            fv_error *error) {
     double back[12], by[12] = { 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0 }, shift[3];
     for (int k = MOVING; k <= FIXED; k++) {
-        fv_voxel_scale to = fv__voxels_scale(&of[k], s->voxels);
-        fv__voxels_keep(r->in[k], k == MOVING ? &s->moving : &s->fixed, &part[k], s->row, &to, s->phase.size,
-                        k == MOVING ? s->phase.moving : s->phase.fixed);
+        const fv_physical *place = k == MOVING ? &s->moving : &s->fixed;
+        fv_voxel_scale     to = scale_for_phase(&of[k], s->voxels, r->in[k]->dtype);
+        const float       *voxels = in_place(r->in[k], place, &part[k], s->phase.size, &to);
+        if (!voxels) fv__voxels_keep(r->in[k], place, &part[k], s->row, &to, s->phase.size, s->phase.room[k]);
+        *(k == MOVING ? &s->phase.moving : &s->phase.fixed) = voxels ? voxels : s->phase.room[k];
     }
     if (!fv__phase_run(&s->phase, shift))
         return fv_fail(error, FV_ERROR_INPUT, "moving and fixed have nothing in common: no shift fits better than others");
@@ -509,7 +529,7 @@ const fv_op FV_OP(register) = {
                "t = register(moving, fixed)\n"
                "write(t, \"t.tfm\")\n"
                "transform(moving, t, onto = fixed) |> write(\"aligned.nii.gz\")",
-    .version = 5,
+    .version = 6,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(registering),

@@ -14,6 +14,9 @@ typedef struct {
 } bending_to;
 
 enum { MOVING, FIXED, START };
+/* Mutual information follows noise of a few voxels, so it gets more bending energy beside it: chosen on seven pictures and on two
+ * bent phantoms. */
+enum { MORE = 30 };
 
 static const fv_param params[] = {
     FV_PARAM(bending_to, grid, .def = "", .min = 0, .above = true,
@@ -22,7 +25,9 @@ static const fv_param params[] = {
              .doc = "how the images are compared; see register"),
     FV_PARAM(bending_to, iterations, .def = "40", .min = 1, .max = 10000, .doc = "most steps"),
     FV_PARAM(bending_to, bending, .def = "0.01", .min = 0, .max = 1e6,
-             .doc = "weight of the bending energy: the more, the smoother the displacement; 0: as the grid allows"),
+             .doc =
+                 "weight of the bending energy, times 30 for mutual_information: the more, the smoother the displacement; 0: as "
+                 "the grid allows"),
     FV_PARAM(bending_to, samples, .def = "4000000", .min = 100, .max = 1e9,
              .doc = "most voxels of fixed that are compared: a random choice of its rows, always the same"),
     FV_PARAM(bending_to, bins, .def = "32", .min = 8, .max = FV_FIT_BINS, .doc = "of mutual_information, for each image"),
@@ -66,9 +71,10 @@ static size_t lay_out(const fv_need *n, void *scratch, state *s) {
     const bending_to *p = n->params;
     fv_scratch        pieces = { scratch, 0 };
     int64_t           longest = 0;
-    *s = (state){
-        .fit = { .metric = p->metric.index, .bins = (int)p->bins, .iterations = (int)p->iterations, .bending = p->bending }
-    };
+    *s = (state){ .fit = { .metric = p->metric.index,
+                           .bins = (int)p->bins,
+                           .iterations = (int)p->iterations,
+                           .bending = p->bending * (p->metric.index == FV_FIT_MUTUAL_INFORMATION ? MORE : 1) } };
     fv__physical_find(&n->in[MOVING]->image, "", &s->moving, NULL);
     fv__physical_find(&n->in[FIXED]->image, "", &s->fixed, NULL);
     fv__control_find(&n->out->image, "", &s->fit.grid, NULL);
@@ -213,7 +219,7 @@ const fv_op FV_OP(register_bspline) = {
                "moving = gaussian(shift(fixed, [1.5, -2], mode = \"mirror\"), 1)\n"
                "t = register_bspline(moving, fixed, register(moving, fixed, kind = \"shift\"), grid = 25)\n"
                "transform(moving, t, onto = fixed) |> write(\"aligned.tif\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(bending_to),

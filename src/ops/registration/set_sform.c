@@ -1,34 +1,78 @@
 /* set_sform: an image brought to its place by its header alone. */
+#include "op/format.h"
 #include "op/op.h"
 #include "op/physical.h"
 #include "op/unchanged.h"
 #include <math.h>
 
 typedef struct {
-    fv_numbers matrix;
-    int64_t    code;
+    fv_numbers  matrix;
+    int64_t     code;
+    const char *transform;
+    fv_numbers  found; /* of the operator's own: what the file says */
 } setting;
 
 static const fv_param params[] = {
-    FV_PARAM(setting, matrix, .doc = "12 numbers, row by row, from voxels i, j, k to the world, or 16 with the row 0 0 0 1"),
+    FV_PARAM(setting, matrix, .def = "",
+             .doc = "12 numbers, row by row, from voxels i, j, k to the world, or 16 with the row 0 0 0 1"),
     FV_PARAM(setting, code, .def = "2", .min = 1, .max = 5,
              .doc = "of that world: 1 scanner, 2 aligned to something, 3 Talairach, 4 MNI, 5 another template"),
+    FV_PARAM(setting, transform, .def = "",
+             .doc = "in place of matrix: file of a linear transform that register found with this image as moving, such as "
+                    "\"t.tfm\"; the image comes to lie upon the fixed one"),
+    FV_PARAM(setting, found, .def = "", .own = true, .doc = "matrix that the file led to"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "a volume; its voxels stay" }, FV_INPUT_END };
 
+/* The one linear transform that a file holds. */
+static fv_status read_transform(const char *path, double matrix[12], fv_error *error) {
+    fv_reader   *reader;
+    fv_transform t;
+    double       numbers[12];
+    FV_TRY(fv__reader_acquire(path, NULL, &reader, error));
+    fv_status status = fv__transform_find(&reader->type, path, &t, error);
+    if (status == FV_OK && (t.n != 3 || t.before))
+        status = fv_fail(error, FV_ERROR_INPUT, "%s: %s; one of three dimensions is asked for", path,
+                         t.before ? "it holds several transforms" : "the transform is that of a plane");
+    if (status == FV_OK) {
+        fv_region whole = fv__region_whole(&reader->type);
+        fv_block  block;
+        fv__block_init(&block, FV_FLOAT64, &whole, numbers);
+        status = fv__reader_read(reader, &block, error);
+        if (status == FV_OK) fv__transform_load(&block, &t, NULL, matrix);
+    }
+    fv__reader_release(reader);
+    return status;
+}
+
+/* A transform leads from the fixed image to the moving one, and here the way back is wanted. */
+static fv_status find_world(const char *path, const fv_physical *place, fv_numbers *world, fv_error *error) {
+    double matrix[12];
+    FV_TRY(read_transform(path, matrix, error));
+    if (!fv__matrix_invert(matrix, matrix)) return fv_fail(error, FV_ERROR_INPUT, "%s: the transform has no inverse", path);
+    fv__matrix_chain(matrix, place->space, matrix);
+    world->count = 12;
+    for (int k = 0; k < 12; k++) world->value[k] = k < 8 ? -matrix[k] : matrix[k];
+    return FV_OK;
+}
+
 static fv_status infer(fv_infer *i, fv_error *error) {
-    const setting *p = i->params;
+    setting       *p = i->params;
     fv_image_type *out = &i->out->image;
     fv_physical    place;
-    const double  *m = p->matrix.value;
     double         unused[12];
+    bool           file = p->transform && *p->transform;
     FV_TRY(fv__physical_find(&i->in[0]->image, "image", &place, error));
     if (place.n != 3)
         return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes: only a volume has a matrix to the world", place.n);
-    if (p->matrix.count != 12 && p->matrix.count != 16)
-        return fv_fail(error, FV_ERROR_USAGE, "matrix has %d numbers; give 12, or 16 with the row 0 0 0 1", p->matrix.count);
-    if (p->matrix.count == 16 && (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1))
+    if (file == (p->matrix.count > 0)) return fv_fail(error, FV_ERROR_USAGE, "give matrix, or transform, and not both");
+    p->found = p->matrix;
+    if (file) FV_TRY(find_world(p->transform, &place, &p->found, error));
+    const double *m = p->found.value;
+    if (p->found.count != 12 && p->found.count != 16)
+        return fv_fail(error, FV_ERROR_USAGE, "matrix has %d numbers; give 12, or 16 with the row 0 0 0 1", p->found.count);
+    if (p->found.count == 16 && (m[12] != 0 || m[13] != 0 || m[14] != 0 || m[15] != 1))
         return fv_fail(error, FV_ERROR_USAGE, "the last row of matrix is %g %g %g %g; it must be 0 0 0 1", m[12], m[13], m[14],
                        m[15]);
     if (!fv__matrix_invert(m, unused))
@@ -45,13 +89,15 @@ const fv_op FV_OP(set_sform) = {
     .family = "registration",
     .brief = "say where a volume lies in the world, in its header alone",
     .also = "fslorient -setsform, nibabel set_sform, hardening a transform",
-    .doc = "Nothing is interpolated: the matrix from voxels to the world becomes this one, and a NIfTI file has it as sform. The "
-           "numbers are NIfTI's own, as fslorient -setsform and nibabel's img.affine have them (x to the right, y to the front). "
-           "They are given as numbers because where an image lies must be known before anything is computed.",
+    .doc =
+        "Nothing is interpolated: the matrix from voxels to the world becomes this one, and a NIfTI file has it as sform. The "
+        "numbers are NIfTI's own, as fslorient -setsform and nibabel's img.affine have them (x to the right, y to the front). "
+        "Where an image lies must be known before anything is computed: so the transform of register is written in one run, and "
+        "set_sform(moving, transform = \"t.tfm\") takes it in another (3D Slicer calls this hardening).",
     .citation = "NIfTI-1: method 3 of the orientation of an image",
     .example = "head = phantom(\"t1\", [20, 30, 30])\n"
                "set_sform(head, [2, 0, 0, -30, 0, 2, 0, -30, 0, 0, 3, -25]) |> write(\"head.nii.gz\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(setting),

@@ -6,18 +6,27 @@
 typedef struct {
     fv_choice kind, metric;
     int64_t   frame, channel, iterations, order;
+    double    grid, bending;
 } stabilise;
 
 enum { IMAGE, REFERENCE };
+enum { BSPLINE = 4 }; /* among the kinds */
 
 static const fv_param params[] = {
-    FV_PARAM(stabilise, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine", .doc = "what may happen between times"),
+    FV_PARAM(stabilise, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine|bspline",
+             .doc = "what may happen between times; see register"),
     FV_PARAM(stabilise, metric, .def = "auto", .choices = "auto|phase|mean_squares|correlation|mutual_information",
              .doc = "how images are compared; see register"),
     FV_PARAM(stabilise, frame, .def = "0", .min = 0, .max = 1e9, .doc = "time that the others are brought upon"),
     FV_PARAM(stabilise, channel, .def = "0", .min = 0, .max = 1e6, .doc = "channel that is compared, where there are several"),
     FV_PARAM(stabilise, iterations, .def = "40", .min = 1, .max = 10000, .doc = "most steps at each resolution"),
     FV_PARAM(stabilise, order, .def = "1", .min = 0, .max = 3, .doc = "of the interpolation: 0, 1 or 3"),
+    FV_PARAM(stabilise, grid, .def = "0", .min = 0,
+             .doc = "of bspline: distance of control points, in units of the spacing; 0: an eighth of the longest side"),
+    FV_PARAM(
+        stabilise, bending, .def = "0.01", .min = 0, .max = 1e6,
+        .doc =
+            "of bspline: weight of the bending energy, times 30 for mutual_information; the more, the smoother the displacement"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -64,8 +73,12 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
         fv__bytes_printf(text, "seen");
         say_place(&seen, fv__axis_find(&seen, "t"), p->frame, text);
     }
-    fv__bytes_printf(text, "\ntransform(image, register(seen, still, kind = kind, metric = metric, init = \"world\", "
-                           "iterations = iterations), onto = still, order = order)\n");
+    if (p->kind.index != BSPLINE && p->grid > 0)
+        return fv_fail(error, FV_ERROR_USAGE, "grid is that of B-splines: give kind = \"bspline\" with it");
+    fv__bytes_printf(text,
+                     "\ntransform(image, register(seen, still, kind = kind, metric = metric, init = \"world\", "
+                     "iterations = iterations%s%s), onto = still, order = order)\n",
+                     p->kind.index == BSPLINE ? ", bending = bending" : "", p->grid > 0 ? ", grid = grid" : "");
     return FV_OK;
 }
 

@@ -28,8 +28,10 @@ const fv_op FV_OP(stitch) = {
         "they overlap, and all places are found together so that they fit best; "
         "stitch_positions gives these as a table. Each tile is put at the nearest whole pixel, and where tiles overlap the image "
         "changes steadily from one to the next. The image is as large as the tiles would fill where they should lie; margin adds "
-        "room. Tiles may have further axes, such as c or z: all planes of a tile move together along y and x, and no shift along "
-        "z is looked for. Tiles are read "
+        "room. Tiles may have further axes, such as c or z: all planes of a tile move together along y and x. Volumes "
+        "move along z too if grid has three numbers ([1, 5, 5] for one layer of them), or if positions or the files say where "
+        "they "
+        "lie along z. Tiles are read "
         "only where they are needed, so the image may be larger than memory; write it as .zarr or .ome.tif, which add a pyramid "
         "for viewers. Tiles that need a correction are written corrected first.",
     .citation =

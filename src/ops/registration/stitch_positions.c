@@ -10,9 +10,11 @@ static const fv_param params[] = { FV__TILES_PARAMS(stitch_positions), FV_PARAM_
 static const fv_column_doc columns[] = {
     { "tile", .doc = "number of "
                      "the tile, in the order of the files, from 0" },
+    { "z", .unit = "px", .doc = "of volumes that move along z: plane at which the first plane of the tile lies" },
     { "y", .unit = "px", .doc = "row of the stitched image at which the first row of the tile lies" },
     { "x", .unit = "px", .doc = "column at which its first column lies" },
-    { "shift_y", .unit = "px", .doc = "how far that is from where the tile should lie" },
+    { "shift_z", .unit = "px", .doc = "how far that is from where the tile should lie" },
+    { "shift_y", .unit = "px", .doc = "the same along y" },
     { "shift_x", .unit = "px", .doc = "the same along x" },
     { "neighbours", .doc = "how many neighbours agree with this place; 0: nothing is known, and it lies as its neighbours do" },
     FV_COLUMN_DOC_END,

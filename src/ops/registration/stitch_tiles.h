@@ -1,8 +1,9 @@
 /* Tiles of a stitched image: which files they are, where they should lie, and which of them overlap.
  *
  * All operators of stitching take the same parameters and find the same tiles. What infer finds is kept in three parameters of
- * their own, so that tasks need not look again: paths, a line for each file; places: height and width of a tile, then y and x
- * of each, counted from the first row and column of all; and pairs: the numbers of both tiles of each.
+ * their own, so that tasks need not look again: paths, a line for each file; places: along how many axes tiles move (2: y and x;
+ * 3: z too), depth, height and width of a tile, then z, y and x of each, counted from the first plane, row and column of all; and
+ * pairs: the numbers of both tiles of each. Where tiles do not move along z, a depth of 1 stands for it, and every z is 0.
  */
 #ifndef FV_TILES_OF_STITCH_H
 #define FV_TILES_OF_STITCH_H
@@ -15,7 +16,7 @@
     fv_choice   order;                                                                                                           \
     fv_numbers  overlap;                                                                                                         \
     const char *positions;                                                                                                       \
-    double      pixel_size;                                                                                                      \
+    fv_numbers  pixel_size;                                                                                                      \
     fv_choice   flip;                                                                                                            \
     int64_t     limit;                                                                                                           \
     bool        refine;
@@ -36,17 +37,19 @@ typedef struct fv__tiles_found { /* own parameters */
 #define FV__TILES_PARAMS(type)                                                                                                   \
     FV_PARAM(type, file, .file = true, .doc = "pattern that the files of the tiles match, such as \"tiles/*.tif\""),             \
         FV_PARAM(type, grid, .def = "", .min = 1, .max = 1e6,                                                                    \
-                 .doc = "[rows, columns] of tiles; left out: they lie where positions, or the files themselves, say"),           \
+                 .doc =                                                                                                          \
+                     "[rows, columns] of tiles, or [layers, rows, columns] of volumes that overlap along z too or have errors "  \
+                     "along it; left out: they lie where positions, or the files themselves, say"),                              \
         FV_PARAM(type, order, .def = "rows", .choices = "rows|snake|columns|snake_columns",                                      \
                  .doc = "of the files in the grid: row by row, row by row with every second one backwards, and the same by "     \
                         "columns"),                                                                                              \
         FV_PARAM(type, overlap, .def = "0.1", .min = 0, .max = 0.95,                                                             \
-                 .doc = "part of a tile that its neighbour in the grid shows too, one number or one for y and one for x"),       \
+                 .doc = "part of a tile that its neighbour in the grid shows too, one number or one for each of (z) y x"),       \
         FV_PARAM(type, positions, .def = "",                                                                                     \
-                 .doc = "table with columns x and y: where the first pixel of each tile lies; a column file names the tile, "    \
-                        "otherwise its rows are in the order of the files"),                                                     \
+                 .doc = "table with columns x and y, and z for volumes: where the first pixel of each tile lies; a column file " \
+                        "names the tile, otherwise its rows are in the order of the files"),                                     \
         FV_PARAM(type, pixel_size, .def = "1", .min = 0, .above = true, .max = 1e300,                                            \
-                 .doc = "length of a pixel in the units of positions"),                                                          \
+                 .doc = "length of a pixel in the units of positions, one number or one for each of (z) y x"),                   \
         FV_PARAM(type, flip, .def = "none", .choices = "none|x|y|both",                                                          \
                  .doc = "axes along which positions grow against the image, as those of some stages do"),                        \
         FV_PARAM(type, limit, .def = "0", .min = 0, .max = 1e6, .unit = "px",                                                    \
@@ -72,17 +75,18 @@ fv_status FV_ISA_NAME(fv__tiles_identify)(const fv__tiles *p, fv_hasher *hasher,
 
 /* ---------------------------------------------------------------- what was found */
 
-static inline int64_t fv__tiles_count(const fv__tiles_found *found) { return found->places.count / 2 - 1; }
-static inline int64_t fv__tiles_edge(const fv__tiles_found *found, int d) { return (int64_t)found->places.value[d]; }
-/* Along y (0) or x (1). */
-static inline double fv__tiles_place(const fv__tiles_found *found, int64_t tile, int d) {
-    return found->places.value[2 + 2 * tile + d];
+static inline int     fv__tiles_axes(const fv__tiles_found *found) { return (int)found->places.value[0]; }
+static inline int64_t fv__tiles_count(const fv__tiles_found *found) { return (found->places.count - 4) / 3; }
+/* Along z (0), y (1) or x (2). */
+static inline int64_t fv__tiles_edge(const fv__tiles_found *found, int d) { return (int64_t)found->places.value[1 + d]; }
+static inline double  fv__tiles_place(const fv__tiles_found *found, int64_t tile, int d) {
+     return found->places.value[4 + 3 * tile + d];
 }
 
-/* Two tiles and what they share: the box of that size starts at these pixels of each. */
+/* Two tiles and what they share: the box of that size starts at these pixels of each. Of a very large box the middle. */
 typedef struct fv__tile_pair {
     int64_t tile[2];
-    int64_t start[2][2], size[2];
+    int64_t start[2][3], size[3];
 } fv__tile_pair;
 
 static inline int64_t fv__tiles_pairs(const fv__tiles_found *found) { return found->pairs.count / 2; }

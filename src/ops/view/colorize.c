@@ -1,5 +1,6 @@
 /* colorize: labels or grey values as colours. */
 #include "op/axes.h"
+#include "op/colors.h"
 #include "op/kernels.h"
 #include "op/op.h"
 
@@ -50,18 +51,6 @@ static void need(const fv_need *n, fv_region *in) {
 /* A row of the image as 8-byte numbers. */
 static size_t scratch(const fv_need *n) { return (size_t)n->region.size[n->region.ndim - 2] * 8; }
 
-/* Hue, paleness and brightness from a hash of the label; 0 is black. */
-static void label_colour(uint64_t label, uint8_t colour[3]) {
-    uint64_t h = label * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
-    h ^= h >> 32;
-    int       bright = 255 - 30 * (int)(h >> 11 & 3), low = bright * (int)(h >> 13 & 3) / 6; /* low: the weakest of the three */
-    int       hue = (int)((h & 0x7ff) * 1536 >> 11), ramp = low + (bright - low) * (hue & 255) / 255, fall = bright + low - ramp;
-    const int third[6][3] = { { bright, ramp, low }, { fall, bright, low }, { low, bright, ramp },
-                              { low, fall, bright }, { ramp, low, bright }, { bright, low, fall } };
-    for (int c = 0; c < 3; c++) colour[c] = label ? (uint8_t)third[hue >> 8][c] : 0;
-}
-
 /* Scales as colours at equal steps, straight lines between them. */
 typedef struct {
     int     count;
@@ -110,7 +99,7 @@ static void colour_labels(const strip *s, const uint64_t *labels) {
     uint8_t  colour[3] = { 0 };
     uint64_t known = 0;
     for (int64_t i = 0; i < s->n; i++) {
-        if (labels[i] != known) label_colour(known = labels[i], colour);
+        if (labels[i] != known) fv__label_color(known = labels[i], colour);
         put(s, i, colour);
     }
 }

@@ -1,7 +1,7 @@
 /* The shift between two images; see phase.h. */
-#include "ops/registration/phase.h"
 #include "base/math.h"
 #include "kernels/phase_correlation.h"
+#include "ops/registration/phase.h"
 
 static const double turn = 0x1.921fb54442d18p+2, band = 0.12;
 
@@ -12,15 +12,18 @@ void fv__phase_lay_out(fv_phase *p, fv_scratch *pieces) {
         voxels *= p->size[c];
         all *= p->padded[c];
     }
-    p->moving = fv__scratch_take(pieces, voxels * (int64_t)sizeof(float));
-    p->fixed = fv__scratch_take(pieces, voxels * (int64_t)sizeof(float));
+    for (int k = 0; k < 2; k++) p->room[k] = fv__scratch_take(pieces, voxels * (int64_t)sizeof(float));
     p->data = fv__scratch_take(pieces, 2 * all * (int64_t)sizeof(double));
     for (int c = 0; c < 3; c++) {
         p->memory[c] = fv__scratch_take(pieces, FV_ISA_NAME(fv__spectrum_bytes)(p->padded[c]));
-        p->taper[c] = fv__scratch_take(pieces, p->size[c] * (int64_t)sizeof(double));
         p->square[c] = fv__scratch_take(pieces, p->padded[c] * (int64_t)sizeof(double));
         p->weight[c] = fv__scratch_take(pieces, p->padded[c] * (int64_t)sizeof(double));
     }
+    fv__shift_lay_out(p, pieces);
+}
+
+void fv__shift_lay_out(fv_phase *p, fv_scratch *pieces) {
+    for (int c = 0; c < 3; c++) p->taper[c] = fv__scratch_take(pieces, p->size[c] * (int64_t)sizeof(double));
     for (int k = 0; k < FV_COUNT(p->line); k++) p->line[k] = fv__scratch_take(pieces, (p->size[0] + 64) * (int64_t)sizeof(float));
 }
 
@@ -169,8 +172,7 @@ static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
     return true;
 }
 
-/* The images themselves have the last word, from the part that both show. */
-static void settle(fv_phase *p, double shift[3]) {
+void fv__shift_settle(const fv_phase *p, double shift[3]) {
     int64_t offset[3] = { 0 };
     for (int c = 0; c < p->n; c++) {
         offset[c] = (int64_t)floor(shift[c] + 0.5);
@@ -192,6 +194,6 @@ bool fv__phase_run(fv_phase *p, double shift[3]) {
         far = far || fabs((double)offset[c]) * 64 > (double)p->size[c];
     }
     if (far && !find_shift(p, offset, shift)) return false;
-    settle(p, shift);
+    fv__shift_settle(p, shift);
     return true;
 }
