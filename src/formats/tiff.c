@@ -4,7 +4,8 @@
  * one bit as bool and float16 as float32. MinIsWhite is not inverted and the orientation tag moves nothing (`fovea info` names
  * both), as tifffile does; CMYK and Lab stay what they are. A palette becomes RGB, and so does YCbCr, whichever JPEG holds it.
  * Several samples a pixel are the last axis c, also where the file keeps planes apart. Pages of another kind than the first
- * full-size one, thumbnails, masks and sub-directories are passed over; `path_inside` may name a page by its number, from 0.
+ * full-size one, thumbnails, masks and sub-directories are passed over; `path_inside` may name a page by its number, from 0, or a
+ * coarser level of a pyramid, "level 1", which is the first sub-directory of every page.
  * Only strips and tiles that a region touches are decoded; uncompressed strips in one run are read as plain bytes, which also
  * reads ImageJ's stacks beyond 4 GB. Several threads read at once, each with a libtiff handle of its own.
  *
@@ -117,6 +118,43 @@ static fv_status add_imagej_planes(reader *r, const char *description, fv_error 
     return FV_OK;
 }
 
+/* One plane of a coarser level: the sub-directory of a page. */
+static fv_status add_level_plane(reader *r, uint64_t ifd, int64_t level, fv_error *error) {
+    fv_tiff_handle *h = r->idle;
+    fv_tiff_page    page;
+    uint16_t        count = 0;
+    uint64_t       *below = NULL;
+    fv__tiff_forget(h);
+    if (!TIFFSetSubDirectory(h->tif, ifd)) return fv__tiff_fail(h, "a page cannot be read again", error);
+    if (!TIFFGetField(h->tif, TIFFTAG_SUBIFD, &count, &below) || count < level)
+        return fv_fail(error, FV_ERROR_USAGE, "%s has no level %lld: its pages have %d below the first", r->base.path,
+                       (long long)level, count);
+    fv__tiff_forget(h);
+    if (!TIFFSetSubDirectory(h->tif, below[level - 1])) return fv__tiff_fail(h, "a level cannot be read", error);
+    FV_TRY(fv__tiff_page_describe(h, &page, error));
+    FV_TRY(fv__tiff_page_check(h, &page, error));
+    if (!r->count && (page.channels != r->page.channels || page.dtype != r->page.dtype))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: level %lld is of another type than the image", r->base.path, (long long)level);
+    if (!r->count) r->page = page;
+    if (!fv__tiff_page_same_kind(&page, &r->page))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: planes of level %lld differ", r->base.path, (long long)level);
+    return add_plane(r, h, &page, error);
+}
+
+/* A coarser level in the place of the image. */
+static fv_status descend(reader *r, int64_t level, fv_error *error) {
+    plane    *pages = r->planes;
+    int64_t   count = r->count;
+    fv_status status = FV_OK;
+    r->planes = NULL;
+    r->count = 0;
+    r->base.read_memory = 0;
+    for (int64_t i = 0; i < count && status == FV_OK; i++) status = add_level_plane(r, pages[i].ifd, level, error);
+    free(pages);
+    if (status == FV_OK) r->idle->ifd = r->planes[r->count - 1].ifd;
+    return status;
+}
+
 static void fill_type(reader *r, TIFF *tif, const char *description) {
     fv_image_type *type = &r->base.type;
     int64_t        shape[] = { r->page.height, r->page.width, r->page.channels };
@@ -176,30 +214,52 @@ static void take_identity(reader *r) {
     r->base.header = fv__hasher_finish(&hasher);
 }
 
-static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
-    fv_file_id id;
-    survey     s = { .wanted = wanted };
-    FV_TRY(fv__file_open_read(r->base.path, &r->fd, error));
-    FV_TRY(fv__file_identify(r->base.path, &id, error));
-    r->file_size = id.size;
-    FV_TRY(fv__tiff_open(r->fd, r->base.path, id.size, &r->idle, error));
+/* What is known of the planes becomes the image. */
+static fv_status take_pages(reader *r, const survey *s, const char *description, fv_error *error) {
     TIFF *tif = r->idle->tif;
-    FV_TRY(visit_pages(r, r->idle, &s, error));
-    char *description = NULL;
-    if (!TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description)) description = NULL;
-    FV_TRY(add_imagej_planes(r, description, error));
     r->flat = true;
     for (int64_t i = 0; i < r->count; i++) r->flat = r->flat && r->planes[i].flat >= 0;
     r->swapped = TIFFIsByteSwapped(tif);
     fill_type(r, tif, description);
     r->base.has_stage = fv__tiff_ome_stage(description, &r->base.type, r->base.stage);
-    tell_facts(r, tif, &s, description);
+    tell_facts(r, tif, s, description);
     take_identity(r);
     r->base.whole_pieces = !r->flat;
     if (r->flat) r->base.read_memory = FV_DENSE_MEMORY;
     if (fv_image_type_bytes(&r->base.type) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: its pages are more than 2^63 bytes", r->base.path);
     return FV_OK;
+}
+
+/* Where a level has the spacing of the whole image, which the description tells, its pixels are larger. */
+static void widen_spacing(fv_image_type *level, const fv_image_type *whole) {
+    for (int d = 0; d < level->ndim && d < whole->ndim; d++)
+        if (level->shape[d] > 0 && level->spacing[d] == whole->spacing[d])
+            level->spacing[d] *= (double)whole->shape[d] / (double)level->shape[d];
+}
+
+static fv_status open_pages(reader *r, int64_t wanted, int64_t level, fv_error *error) {
+    fv_file_id id;
+    survey     s = { .wanted = wanted };
+    FV_TRY(fv__file_open_read(r->base.path, &r->fd, error));
+    FV_TRY(fv__file_identify(r->base.path, &id, error));
+    r->file_size = id.size;
+    FV_TRY(fv__tiff_open(r->fd, r->base.path, id.size, &r->idle, error));
+    FV_TRY(visit_pages(r, r->idle, &s, error));
+    char *description = NULL;
+    if (!TIFFGetField(r->idle->tif, TIFFTAG_IMAGEDESCRIPTION, &description)) description = NULL;
+    if (!level) {
+        FV_TRY(add_imagej_planes(r, description, error));
+        return take_pages(r, &s, description, error);
+    }
+    char *copy = description ? fv__strdup(description) : NULL; /* libtiff's own ends with the page */
+    fill_type(r, r->idle->tif, copy);
+    fv_image_type whole = r->base.type;
+    fv_status     status = descend(r, level, error);
+    if (status == FV_OK) status = take_pages(r, &s, copy, error);
+    if (status == FV_OK) widen_spacing(&r->base.type, &whole);
+    free(copy);
+    return status;
 }
 
 static void close_reader(fv_reader *base) {
@@ -219,19 +279,42 @@ static void close_reader(fv_reader *base) {
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     const char *inside = options ? options->path_inside : NULL;
     char       *end = NULL;
-    long long   wanted = inside && *inside ? strtoll(inside, &end, 10) : -1;
-    if (end && (*end || wanted < 0))
-        return fv_fail(error, FV_ERROR_USAGE, "%s: a page of a TIFF file is named by its number from 0, not \"%s\"", path,
+    bool        coarser = inside && !strncmp(inside, "level ", 6);
+    long long   number = inside && *inside ? strtoll(inside + (coarser ? 6 : 0), &end, 10) : -1;
+    if (end && (*end || number < 0))
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%s: a page of a TIFF file is named by its number from 0, and a level \"level 1\", not \"%s\"", path,
                        inside);
     reader *r = fv__reader_new(sizeof *r, &fv_format_tiff, path);
     pthread_mutex_init(&r->mutex, NULL);
     r->fd = -1;
-    fv_status status = open_pages(r, wanted, error);
+    fv_status status = open_pages(r, coarser ? -1 : number, coarser ? number : 0, error);
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
     *out = &r->base;
+    return FV_OK;
+}
+
+/* Sub-directories of the first page are levels as long as they can be opened as such, each smaller than the one before. */
+static fv_status list_levels(const char *path, const fv_read_options *options, fv_bytes *names, fv_error *error) {
+    fv_reader *base;
+    if (options && options->path_inside) return FV_OK;
+    FV_TRY(open_reader(path, NULL, &base, error));
+    int64_t width = ((reader *)base)->page.width;
+    close_reader(base);
+    for (int level = 1; width > 1; level++) {
+        char name[32];
+        snprintf(name, sizeof name, "level %d", level);
+        if (open_reader(path, &(fv_read_options){ .path_inside = name }, &base, NULL) != FV_OK) break;
+        bool smaller = ((reader *)base)->page.width < width;
+        width = ((reader *)base)->page.width;
+        close_reader(base);
+        if (!smaller) break;
+        if (level == 1) fv__bytes_append(names, "level 0", sizeof "level 0");
+        fv__bytes_append(names, name, strlen(name) + 1);
+    }
     return FV_OK;
 }
 
@@ -448,6 +531,7 @@ const fv_format fv_format_tiff = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .levels = list_levels,
     .layout = fv__tiff_layout,
     .create = fv__tiff_create,
     .encode = fv__tiff_encode,

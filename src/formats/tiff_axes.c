@@ -207,20 +207,21 @@ static double in_pixels(double position, const char *word, const fv_image_type *
     return position * (here > 0 && pixel > 0 ? here / pixel : 1) / type->spacing[d];
 }
 
-bool fv__tiff_ome_stage(const char *description, const fv_image_type *type, double stage[2]) {
-    const char *tag = description && strstr(description, "<OME") ? strstr(description, "<Plane ") : NULL;
-    const char *end = tag ? strchr(tag, '>') : NULL;
-    char        value[64], unit[64], key[32];
-    bool        known = end != NULL;
-    for (int i = 0; i < 2 && known; i++) {
-        int d = find_axis(type, i ? "x" : "y");
-        snprintf(key, sizeof key, "Position%c", i ? 'X' : 'Y');
-        known = d >= 0 && attribute(tag, end, key, value);
-        snprintf(key, sizeof key, "Position%cUnit", i ? 'X' : 'Y');
-        if (known) stage[i] = in_pixels(atof(value), attribute(tag, end, key, unit), type, d);
-        known = known && isfinite(stage[i]);
+bool fv__tiff_ome_stage(const char *description, const fv_image_type *type, double stage[3]) {
+    static const char *const names[] = { "z", "y", "x" };
+    const char              *tag = description && strstr(description, "<OME") ? strstr(description, "<Plane ") : NULL;
+    const char              *end = tag ? strchr(tag, '>') : NULL;
+    char                     value[64], unit[64], key[32];
+    for (int i = 0; i < 3; i++) {
+        int d = find_axis(type, names[i]);
+        snprintf(key, sizeof key, "Position%c", "ZYX"[i]);
+        bool known = end && d >= 0 && attribute(tag, end, key, value);
+        snprintf(key, sizeof key, "Position%cUnit", "ZYX"[i]);
+        stage[i] = known ? in_pixels(atof(value), attribute(tag, end, key, unit), type, d) : 0;
+        if (i && !(known && isfinite(stage[i]))) return false;
     }
-    return known;
+    if (!isfinite(stage[0])) stage[0] = 0;
+    return true;
 }
 
 /* ---------------------------------------------------------------- tifffile's JSON */

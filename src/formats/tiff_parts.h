@@ -82,8 +82,9 @@ void      fv__tiff_place_piece(const fv_tiff_page *page, const int64_t at[3], co
 /* type comes as y x or y x c; the axes of the pages are put in front, spacing and units filled. resolution: pixels per unit
  * along x and y, 0 where unknown; unit: libtiff's RESUNIT_*. */
 void fv__tiff_axes_read(const char *description, const double resolution[2], int unit, int64_t pages, fv_image_type *type);
-/* Where OME's description says that the stage was at the first plane: y and x in pixels of the type; false: it says nothing. */
-bool fv__tiff_ome_stage(const char *description, const fv_image_type *type, double stage[2]);
+/* Where OME's description says that the stage was at the first plane: z, y and x in pixels of the type; false: it does not say y
+ * and x. */
+bool fv__tiff_ome_stage(const char *description, const fv_image_type *type, double stage[3]);
 /* ImageJ keeps stacks beyond 4 GB under a single directory: how many images it says there are, 1 if it says nothing. */
 int64_t fv__tiff_imagej_images(const char *description);
 /* Description (empty if there is nothing to tell) and resolution of an image to be written. hyperstack: in ImageJ's words,

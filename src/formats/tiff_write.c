@@ -3,7 +3,7 @@
  * have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
 #include "base/deflate.h"
 #include "base/take.h"
-#include "formats/tiff_parts.h"
+#include "formats/tiff_design.h"
 #include "formats/zarr_shrink.h"
 #include "formats/zarr_zstd.h"
 #include "op/dense.h"
@@ -14,179 +14,24 @@
 #include <unistd.h>
 #include <zstd.h>
 
-enum { STRIP_BYTES = 256 << 10, TILE = 512, MOST_TILE_BYTES = 4 << 20, WIDEST_STRIP = 8192, DATA_START = 16, FLUSH = 4 << 20 };
-enum { LARGE = 2048, COARSEST = 1024 }; /* an image longer than the first gets levels until none is longer than the second */
-enum { DEFLATE, ZSTD, LZW, NONE };      /* as in the format's list of compressions */
+enum { DATA_START = 16, FLUSH = 4 << 20 };
 
 int64_t fv__tiff_classic_limit = UINT32_MAX; /* of the format; tests make it smaller, before anything runs */
 
-typedef struct { /* what follows from type and options */
-    int     compression, level;
-    bool    tiled, predict, hyperstack;
-    int     leading; /* axes that are pages */
-    int64_t width, height, samples;
-    int64_t piece_width, piece_height, pieces_a_page, pages;
-    int     levels; /* of a pyramid, the image itself counted */
-} design;
-
 typedef struct {
     fv_writer       base;
-    design          design;
+    fv_tiff_design  design;
     fv_dense        dense; /* where the voxels lie, if the writer is parallel */
     pthread_mutex_t mutex; /* guards the opening of fd */
     int             fd;
 } writer;
 
-/* ---------------------------------------------------------------- choosing */
-
-static fv_status choose_level(design *chosen, const fv_write_options *options, fv_error *error) {
-    static const int64_t most[] = { [DEFLATE] = FV_DEFLATE_LEVELS, [ZSTD] = 19, [LZW] = 0, [NONE] = 0 };
-    int64_t              level = options->level;
-    if (level && !most[chosen->compression])
-        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression of TIFF has no level", (long long)level);
-    if (level < 0 || level > most[chosen->compression])
-        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: TIFF takes 1 to %lld with this compression", (long long)level,
-                       (long long)most[chosen->compression]);
-    chosen->level = level ? (int)level : 1;
-    return FV_OK;
-}
-
-static fv_status choose_pieces(design *chosen, const fv_image_file *file, bool pyramid, fv_error *error) {
-    const fv_write_options *options = file->options;
-    int64_t                 pixel = chosen->samples * (int64_t)fv_dtype_size(file->type->dtype), tile = TILE;
-    while (tile > 16 && tile * tile * pixel > MOST_TILE_BYTES) tile /= 2;
-    bool several = file->options->levels ? file->options->levels > 1 : FV_MAX(chosen->width, chosen->height) > LARGE;
-    chosen->tiled = chosen->width > WIDEST_STRIP || (pyramid && several);
-    chosen->piece_width = chosen->tiled ? tile : chosen->width;
-    chosen->piece_height = chosen->tiled ? tile : FV_MAX(FV_MIN(STRIP_BYTES / (pixel * chosen->width), chosen->height), 1);
-    if (options->chunk_ndim > 0) {
-        if (options->chunk_ndim != 2)
-            return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers: TIFF takes two, rows and columns", options->chunk_ndim);
-        chosen->piece_height = options->chunk[0] > 0 ? options->chunk[0] : chosen->height;
-        chosen->piece_width = options->chunk[1] > 0 ? options->chunk[1] : chosen->width;
-        chosen->tiled = chosen->piece_width < chosen->width;
-        if (chosen->tiled && (chosen->piece_height % 16 || chosen->piece_width % 16))
-            return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: the sides of a TIFF tile are multiples of 16",
-                           (long long)chosen->piece_height, (long long)chosen->piece_width);
-        if (!chosen->tiled) chosen->piece_width = chosen->width;
-        if (!chosen->tiled) chosen->piece_height = FV_MIN(chosen->piece_height, chosen->height);
-    }
-    int64_t bytes;
-    if (!fv__mul(chosen->piece_width * pixel, chosen->piece_height, &bytes) || bytes > INT32_MAX / 2)
-        return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: a piece of a TIFF file would be larger than 1 GB",
-                       (long long)chosen->piece_height, (long long)chosen->piece_width);
-    return FV_OK;
-}
-
-/* A piece holds whole pixels of every level. */
-static fv_status choose_levels(design *chosen, const fv_image_file *file, fv_error *error) {
-    int64_t longest = FV_MAX(chosen->width, chosen->height), wanted = file->options->levels;
-    int     most = 1;
-    while (chosen->piece_width % ((int64_t)2 << (most - 1)) == 0 && chosen->piece_height % ((int64_t)2 << (most - 1)) == 0)
-        most++;
-    if (wanted > most)
-        return fv_fail(error, FV_ERROR_USAGE, "levels = %lld: tiles of %lld x %lld pixels can have %d", (long long)wanted,
-                       (long long)chosen->piece_height, (long long)chosen->piece_width, most);
-    chosen->levels = wanted ? (int)wanted : 1;
-    while (!wanted && longest > LARGE && chosen->levels < most && longest >> (chosen->levels - 1) > COARSEST) chosen->levels++;
-    return FV_OK;
-}
-
-static fv_status check_type(const char *path, const fv_image_type *type, bool channels, fv_error *error) {
-    if (type->ndim < (channels ? 3 : 2))
-        return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x", path);
-    int64_t bytes = fv_image_type_bytes(type), samples = channels ? type->shape[type->ndim - 1] : 1;
-    for (int d = 0; d < type->ndim; d++)
-        if (type->shape[d] < 1 || type->shape[d] > INT32_MAX || bytes < 0 || samples > UINT16_MAX)
-            return fv_fail(error, FV_ERROR_USAGE, "%s: axis %s of %lld is more than TIFF holds", path, type->axis[d],
-                           (long long)type->shape[d]);
-    return FV_OK;
-}
-
-static fv_status check_hyperstack(const fv_image_file *file, int leading, fv_error *error) {
-    fv_dtype dtype = file->type->dtype;
-    if (!fv__tiff_hyperstack_axes(file->type, leading))
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "%s: a hyperstack has axes among t, z and c before y x; name_axes() gives them other names", file->path);
-    if (dtype != FV_UINT8 && dtype != FV_BOOL && dtype != FV_UINT16 && dtype != FV_FLOAT32)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: hyperstacks are uint8, uint16 or float32, and this image is %s; convert() it",
-                       file->path, fv_dtype_name(dtype));
-    return FV_OK;
-}
-
-/* pyramid: it may have coarser levels. */
-static fv_status make_design(const fv_image_file *file, bool pyramid, design *chosen, fv_error *error) {
-    const fv_image_type *type = file->type;
-    bool                 channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
-    FV_TRY(fv__compression_choose(&fv_format_tiff, file->options, &chosen->compression, error));
-    FV_TRY(check_type(file->path, type, channels, error));
-    chosen->leading = type->ndim - (channels ? 3 : 2);
-    chosen->hyperstack = file->options->hyperstack;
-    if (chosen->hyperstack) FV_TRY(check_hyperstack(file, chosen->leading, error));
-    chosen->height = type->shape[chosen->leading];
-    chosen->width = type->shape[chosen->leading + 1];
-    chosen->samples = channels ? type->shape[chosen->leading + 2] : 1;
-    chosen->predict = chosen->compression != NONE && fv_dtype_is_integer(type->dtype) && fv_dtype_size(type->dtype) <= 4;
-    FV_TRY(choose_level(chosen, file->options, error));
-    FV_TRY(choose_pieces(chosen, file, pyramid, error));
-    chosen->levels = 1;
-    if (pyramid && chosen->tiled) FV_TRY(choose_levels(chosen, file, error));
-    chosen->pages = 1;
-    for (int d = 0; d < chosen->leading; d++) chosen->pages *= type->shape[d];
-    chosen->pieces_a_page = ((chosen->height + chosen->piece_height - 1) / chosen->piece_height) *
-                            ((chosen->width + chosen->piece_width - 1) / chosen->piece_width);
-    return FV_OK;
-}
-
-/* Pages of a hyperstack run t z c, c fastest, whatever the order of the axes: which page of the image is number `page` of the
- * file. */
-static int64_t page_in_file(const fv_image_type *type, const design *chosen, int64_t page) {
-    int64_t index[FV_MAX_DIMS] = { 0 }, number = 0;
-    if (!chosen->hyperstack) return page;
-    for (const char *axis = "czt"; *axis; axis++)
-        for (int d = 0; d < chosen->leading; d++)
-            if (type->axis[d][0] == *axis) {
-                index[d] = page % type->shape[d];
-                page /= type->shape[d];
-            }
-    for (int d = 0; d < chosen->leading; d++) number = number * type->shape[d] + index[d];
-    return number;
-}
-
-/* Whether pages lie in the file in another order than in the image. */
-static bool reorders(const fv_image_type *type, const design *chosen) {
-    for (int d = 0; chosen->hyperstack && d + 1 < chosen->leading; d++)
-        if (strchr("tzc", type->axis[d][0]) > strchr("tzc", type->axis[d + 1][0])) return true;
-    return false;
-}
-
-static fv_status lay_out(const fv_image_file *file, bool pyramid, fv_file_layout *layout, fv_error *error) {
-    const fv_image_type *type = file->type;
-    design               chosen = { 0 };
-    FV_TRY(make_design(file, pyramid, &chosen, error));
-    for (int d = 0; d < type->ndim; d++) layout->piece[d] = d < chosen.leading ? 1 : type->shape[d];
-    layout->piece[chosen.leading] = chosen.piece_height;
-    layout->piece[chosen.leading + 1] = chosen.piece_width;
-    int64_t bytes = chosen.piece_height * chosen.piece_width * chosen.samples * (int64_t)fv_dtype_size(type->dtype);
-    layout->piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
-    if (chosen.levels > 1) layout->piece_memory += bytes;
-    layout->parallel = layout->any_region =
-        chosen.compression == NONE && !chosen.tiled && type->dtype != FV_BOOL && !reorders(type, &chosen);
-    return FV_OK;
-}
-
-fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
-    return lay_out(file, false, layout, error);
-}
-
-fv_status fv__tiff_ome_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
-    return lay_out(file, true, layout, error);
-}
+/* ---------------------------------------------------------------- writers */
 
 static fv_status make_writer(const fv_image_file *file, const fv_format *format, const fv_file_layout *layout,
                              const char *temporary, fv_writer **out, fv_error *error) {
-    design chosen = { 0 };
-    FV_TRY(make_design(file, format == &fv_format_ome_tiff, &chosen, error));
+    fv_tiff_design chosen = { 0 };
+    FV_TRY(fv__tiff_design(file, format == &fv_format_ome_tiff, &chosen, error));
     writer *w = fv__writer_new(sizeof *w, format, file, layout, temporary);
     w->design = chosen;
     pthread_mutex_init(&w->mutex, NULL);
@@ -253,11 +98,11 @@ static void file_row(const writer *w, const char *from, const fv_block *block, i
 }
 
 static fv_status compress(const writer *w, const void *data, size_t size, fv_bytes *out, fv_error *error) {
-    if (w->design.compression == DEFLATE)
+    if (w->design.compression == FV_TIFF_DEFLATE)
         fv__deflate(data, size, w->design.level, FV_DEFLATE_ZLIB, out);
-    else if (w->design.compression == LZW)
+    else if (w->design.compression == FV_TIFF_LZW)
         fv__tiff_lzw(data, size, out);
-    else if (w->design.compression == ZSTD) {
+    else if (w->design.compression == FV_TIFF_ZSTD) {
         size_t room = ZSTD_compressBound(size), made = 0;
         void  *to = fv__bytes_append(out, NULL, room);
         if (fv__zstd_pack(w->design.level, false, data, size, to, room, &made)) /* the room suffices */
@@ -440,15 +285,19 @@ static int sample_format(fv_dtype dtype) {
 }
 
 /* The size of a level of a page. */
-static int64_t level_height(const design *chosen, int level) { return (chosen->height + ((int64_t)1 << level) - 1) >> level; }
-static int64_t level_width(const design *chosen, int level) { return (chosen->width + ((int64_t)1 << level) - 1) >> level; }
-static int64_t level_pieces(const design *chosen, int level) {
+static int64_t level_height(const fv_tiff_design *chosen, int level) {
+    return (chosen->height + ((int64_t)1 << level) - 1) >> level;
+}
+static int64_t level_width(const fv_tiff_design *chosen, int level) {
+    return (chosen->width + ((int64_t)1 << level) - 1) >> level;
+}
+static int64_t level_pieces(const fv_tiff_design *chosen, int level) {
     return (level_height(chosen, level) + chosen->piece_height - 1) / chosen->piece_height *
            ((level_width(chosen, level) + chosen->piece_width - 1) / chosen->piece_width);
 }
 
 /* Of all levels of a page. */
-static int64_t pieces_in_file(const design *chosen) {
+static int64_t pieces_in_file(const fv_tiff_design *chosen) {
     int64_t count = 0;
     for (int level = 0; level < chosen->levels; level++) count += level_pieces(chosen, level);
     return count;
@@ -527,7 +376,7 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, place *p
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      size;
-        int64_t     page = page_in_file(&w->base.type, &w->design, i / a_page);
+        int64_t     page = fv__tiff_page_in_file(&w->base.type, &w->design, i / a_page);
         FV_TRY(pieces->get(pieces, page * a_page + i % a_page, &data, &size, error));
         if (w->design.levels > 1) {
             uint64_t own;
@@ -672,7 +521,7 @@ static fv_status put_directories(const writer *w, int fd, const place *places, i
     fv_bytes  waiting = { 0 };
     fv_status status = FV_OK;
     for (int64_t page = 0; page < w->design.pages && status == FV_OK; page++) {
-        put_page(w, page, places + page_in_file(&w->base.type, &w->design, page) * pieces_in_file(&w->design),
+        put_page(w, page, places + fv__tiff_page_in_file(&w->base.type, &w->design, page) * pieces_in_file(&w->design),
                  position + (int64_t)waiting.size, big, &waiting);
         if (waiting.size < FLUSH && page + 1 < w->design.pages) continue;
         status = fv__file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);

@@ -30,7 +30,7 @@ static fv_status take_array(reader *r, const fv_zarr_node *array, const fv_zarr_
 }
 
 static fv_status open_group(reader *r, const fv_zarr_node *group, fv_hasher *hasher, fv_error *error) {
-    const char  *dataset = fv__zarr_first_dataset(fv__zarr_multiscale(group->attributes));
+    const char  *dataset = fv__zarr_dataset(fv__zarr_multiscale(group->attributes), 0);
     fv_zarr_node level = { 0 };
     if (!dataset)
         return fv_fail(error, FV_ERROR_INPUT,
@@ -102,6 +102,26 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
     return fv__zarr_read(&r->array, r->folder, block, error);
 }
 
+static fv_status list_levels(const char *path, const fv_read_options *options, fv_bytes *names, fv_error *error) {
+    const char  *inside = options && options->path_inside ? options->path_inside : "", *name;
+    fv_zarr_node group = { 0 };
+    fv_hasher    hasher;
+    while (*inside == '/') inside++;
+    char *folder = *inside ? fv__path_inside(path, inside) : fv__strdup(path);
+    fv__hasher_init(&hasher);
+    fv_status    status = fv__zarr_node_load(&group, folder, &hasher, error);
+    const cJSON *multiscale = status == FV_OK && !group.array ? fv__zarr_multiscale(group.attributes) : NULL;
+    for (int k = 0; multiscale && (name = fv__zarr_dataset(multiscale, k)); k++) {
+        char *level = *inside ? fv__path_inside(inside, name) : fv__strdup(name);
+        fv__bytes_append(names, level, strlen(level) + 1);
+        free(level);
+    }
+    fv__hasher_finish(&hasher);
+    fv__zarr_node_release(&group);
+    free(folder);
+    return status;
+}
+
 const fv_format fv_format_zarr = {
     .name = "zarr",
     .extensions = "zarr",
@@ -117,6 +137,7 @@ const fv_format fv_format_zarr = {
     .read = read_block,
     .close = close_reader,
     .contents = fv__zarr_contents,
+    .levels = list_levels,
     .layout = fv__zarr_layout,
     .create = fv__zarr_create,
     .begin = fv__zarr_begin,

@@ -123,9 +123,9 @@ const cJSON *fv__zarr_multiscale(const cJSON *attributes) {
     return cJSON_IsObject(first) ? first : NULL;
 }
 
-const char *fv__zarr_first_dataset(const cJSON *multiscale) {
+const char *fv__zarr_dataset(const cJSON *multiscale, int level) {
     const cJSON *datasets = get(multiscale, "datasets");
-    const char  *path = cJSON_GetStringValue(get(cJSON_IsArray(datasets) ? cJSON_GetArrayItem(datasets, 0) : NULL, "path"));
+    const char  *path = cJSON_GetStringValue(get(cJSON_IsArray(datasets) ? cJSON_GetArrayItem(datasets, level) : NULL, "path"));
     if (!path || !*path || *path == '/') return NULL;
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
         if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2])) return NULL;

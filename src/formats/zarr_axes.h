@@ -23,8 +23,8 @@ cJSON *fv__zarr_dimension_names(const fv_image_type *type);
 
 /* The first multiscale image in a group's attributes, of version 0.5 or before; NULL if there is none. */
 const cJSON *fv__zarr_multiscale(const cJSON *attributes);
-/* Path of its finest level; NULL if there is none or it leads outside the group. */
-const char *fv__zarr_first_dataset(const cJSON *multiscale);
+/* Path of one of its levels, the finest first; NULL if there is none or it leads outside the group. */
+const char *fv__zarr_dataset(const cJSON *multiscale, int level);
 
 /* Fills axes, spacing, origin, units and matrix of a type whose shape is known. names: dimension names of the array, may be
  * NULL; attributes: of the node that describes the image; multiscale: may be NULL. */

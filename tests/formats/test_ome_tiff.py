@@ -100,10 +100,15 @@ def large_images_have_a_pyramid(folder):
         with tifffile.TiffFile(path) as file:
             found = file.series[0].levels
             assert len(found) == levels and file.is_ome and len(file.series) == 1, (shape, found)
-            for level in found:
+            for number, level in enumerate(found):
                 close = np.allclose(level.asarray(), array, rtol=1e-6, atol=0)
                 assert close if dtype == "float32" else np.array_equal(level.asarray(), array), (shape, axes, level.shape)
+                text = f'read("p.ome.tif", path = "level {number}") |> write("level.npy")'
+                run("run", "-q", "--overwrite", "-e", text, folder=folder)
+                assert np.array_equal(np.load(pathlib.Path(folder, "level.npy")), level.asarray()), (shape, number)
                 array = halved(np, array, first, dtype != "int32")
+        said = run("run", "-e", f'max(read("p.ome.tif", path = "level {levels}"))', folder=folder, code=None)
+        assert said.returncode and f"has no level {levels}" in said.stderr, said.stderr
         run("run", "-q", "--overwrite", "-e", 'read("p.ome.tif") |> write("again.npy")', folder=folder)
         assert np.array_equal(np.load(pathlib.Path(folder, "again.npy")), np.load(pathlib.Path(folder, "in.npy"))), shape
         wanted = path.read_bytes()
