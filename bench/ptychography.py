@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Times ptycho on a simulated scan, beside the Fourier transforms of scipy on the same frames.
+Usage: bench/ptychography.py [--iterations 40] [--workers 2]"""
+import argparse
+import pathlib
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOVEA = ROOT / "build" / "fovea"
+SCAN = 'scan_positions("fermat", 210, 9.25)'
+START = "make_probe(128, radius = 26, defocus = 300)"
+SIMULATION = f"""cells = phantom("cells", [344, 344]) / 255
+o = complex_image(1 - 0.3 * gaussian(cells, 1), gaussian(rotate90(cells), 1))
+write(poisson(diffract(o, make_probe(128, radius = 24, defocus = 400, counts = 460000), {SCAN})), "frames.npy")"""
+
+
+def fovea(text, folder, *options):
+    """Seconds by the clock and of processors, and the largest memory in MB."""
+    done = subprocess.run(["/usr/bin/time", "-f", "%e %U %S %M", FOVEA, "run", "-q", "--overwrite", *options, "-e", text], cwd=folder,
+                          capture_output=True, text=True, check=True)
+    clock, user, system, kilobytes = map(float, done.stderr.split()[-4:])
+    return clock, user + system, kilobytes / 1024
+
+
+def time_solver(folder, options, iterations, extra):
+    """Seconds of one iteration: what more iterations take longer."""
+    took = []
+    for count in (2, 2 + iterations):
+        call = f'ptycho(read("frames.npy"), {START}, positions = {SCAN}, iterations = {count}{extra}, output = "residuals")'
+        clock, processors, memory = fovea(f'write({call}, "r.csv")', folder, "--fresh", *options)
+        took.append((clock, processors))
+    last = float(pathlib.Path(folder, "r.csv").read_text().split()[-1].split(",")[1])
+    return [(b - a) / iterations for a, b in zip(*took)], memory, last
+
+
+def time_scipy(frames, workers):
+    try:
+        import scipy.fft
+    except ImportError as missing:
+        return print(f"scipy: {missing}")
+    waves = frames.astype(np.complex64)
+    best = 1e9
+    for _ in range(3):
+        begin = time.perf_counter()
+        scipy.fft.ifft2(scipy.fft.fft2(waves, workers=workers), workers=workers)
+        best = min(best, time.perf_counter() - begin)
+    print(f"scipy, two transforms of each frame: {best * 1000:.0f} ms, {workers} threads")
+    return best
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--iterations", type=int, default=40)
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        fovea(SIMULATION, folder)
+        frames = np.load(f"{folder}/frames.npy")
+        print(f"{len(frames)} frames of {frames.shape[1]} x {frames.shape[2]}, {frames.sum() / len(frames):.0f} counts each")
+        for name, extra in (("raar, 2 rounds", ""), ("lsq", ', method = "lsq", object_damping = 0.1'),
+                            ("lsq, 3 modes", ', method = "lsq", modes = 3, object_damping = 0.1')):
+            (clock, processors), memory, last = time_solver(folder, ("--workers", str(given.workers)), given.iterations, extra)
+            print(f"{name}: {clock * 1000:.0f} ms an iteration ({processors * 1000:.0f} ms of processors), {memory:.0f} MB, "
+                  f"residual {last:.4f}", flush=True)
+        time_scipy(frames, given.workers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+/* Order and sizes of frames, and the sums of a block. */
+#include "ops/ptychography/exit_waves.h"
+#include "base/take.h"
+#include <stdlib.h>
+
+enum { MOST_FRAMES = 1000000, MOST_SIDE = 1 << 20 };
+
+/* ---------------------------------------------------------------- sorting */
+
+typedef struct place {
+    int64_t frame, y, x; /* in 1 / PARTS of a pixel */
+    int64_t stripe;
+} place;
+
+static int by_row(const void *a, const void *b) {
+    const place *p = a, *q = b;
+    if (p->y != q->y) return p->y < q->y ? -1 : 1;
+    return (p->frame > q->frame) - (p->frame < q->frame);
+}
+
+/* Stripes one below the other; columns to and fro. */
+static int by_stripe(const void *a, const void *b) {
+    const place *p = a, *q = b;
+    if (p->stripe != q->stripe) return p->stripe < q->stripe ? -1 : 1;
+    if (p->x != q->x) return (p->x < q->x) == (p->stripe % 2 == 0) ? -1 : 1;
+    return (p->frame > q->frame) - (p->frame < q->frame);
+}
+
+static fv_status round_places(const fv_list *positions, place *places, fv_error *error) {
+    for (int64_t i = 0; i < positions->count / 2; i++) {
+        double y = positions->value[2 * i] * FV_WAVES_PARTS, x = positions->value[2 * i + 1] * FV_WAVES_PARTS;
+        if (!(fabs(y) < (double)MOST_SIDE * FV_WAVES_PARTS && fabs(x) < (double)MOST_SIDE * FV_WAVES_PARTS))
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "position %lld is (%g, %g); positions are rows and columns in pixels, below a million: are they in "
+                           "metres?",
+                           (long long)i, positions->value[2 * i], positions->value[2 * i + 1]);
+        places[i] = (place){ i, (int64_t)floor(y + 0.5), (int64_t)floor(x + 0.5), 0 };
+    }
+    return FV_OK;
+}
+
+static int64_t whole(int64_t parts) {
+    return parts >= 0 ? parts / FV_WAVES_PARTS : -((-parts + FV_WAVES_PARTS - 1) / FV_WAVES_PARTS);
+}
+
+static void sort_places(place *places, int64_t count) {
+    int64_t blocks = (count + FV_WAVES_BLOCK - 1) / FV_WAVES_BLOCK, stripes = (int64_t)floor(sqrt((double)blocks) + 0.5);
+    int64_t each = (blocks + stripes - 1) / stripes * FV_WAVES_BLOCK;
+    qsort(places, (size_t)count, sizeof *places, by_row);
+    for (int64_t i = 0; i < count; i++) places[i].stripe = i / each;
+    qsort(places, (size_t)count, sizeof *places, by_stripe);
+}
+
+/* Numbers of the classes that occur, in order of their shifts; class 0 is that without shift. */
+static int64_t number_classes(const place *places, int64_t count, int64_t number[FV_WAVES_PARTS * FV_WAVES_PARTS]) {
+    int64_t classes = 1;
+    memset(number, 0, sizeof(int64_t) * FV_WAVES_PARTS * FV_WAVES_PARTS);
+    for (int64_t i = 0; i < count; i++)
+        number[(places[i].y - whole(places[i].y) * FV_WAVES_PARTS) * FV_WAVES_PARTS + places[i].x -
+               whole(places[i].x) * FV_WAVES_PARTS] = 1;
+    number[0] = 0;
+    for (int k = 1; k < FV_WAVES_PARTS * FV_WAVES_PARTS; k++)
+        if (number[k]) number[k] = classes++;
+    return classes;
+}
+
+static void fill_lists(const place *places, int64_t count, const int64_t *origin, double *scan, double *shifts,
+                       const int64_t *number) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t y = whole(places[i].y), x = whole(places[i].x);
+        double *to = scan + FV_SCAN_NUMBERS * i;
+        to[FV_SCAN_FRAME] = (double)places[i].frame;
+        to[FV_SCAN_Y] = (double)(y - origin[0]);
+        to[FV_SCAN_X] = (double)(x - origin[1]);
+        to[FV_SCAN_CLASS] =
+            (double)number[(places[i].y - y * FV_WAVES_PARTS) * FV_WAVES_PARTS + places[i].x - x * FV_WAVES_PARTS];
+    }
+    for (int k = 0; k < FV_WAVES_PARTS * FV_WAVES_PARTS; k++) {
+        if (k && !number[k]) continue;
+        shifts[2 * number[k]] = (double)(k / FV_WAVES_PARTS) / FV_WAVES_PARTS;
+        shifts[2 * number[k] + 1] = (double)(k % FV_WAVES_PARTS) / FV_WAVES_PARTS;
+    }
+}
+
+static void find_extent(const place *places, int64_t count, int64_t origin[2], int64_t extent[2]) {
+    int64_t last[2] = { INT64_MIN, INT64_MIN };
+    origin[0] = origin[1] = INT64_MAX;
+    for (int64_t i = 0; i < count; i++)
+        for (int d = 0; d < 2; d++) {
+            int64_t at = whole(d ? places[i].x : places[i].y);
+            origin[d] = FV_MIN(origin[d], at);
+            last[d] = FV_MAX(last[d], at);
+        }
+    for (int d = 0; d < 2; d++) extent[d] = last[d] - origin[d];
+}
+
+fv_status fv__waves_sort(const fv_list *positions, fv_arena *arena, fv_wave_scan *at, int64_t origin[2], int64_t extent[2],
+                         fv_error *error) {
+    int64_t count = positions->count / 2, number[FV_WAVES_PARTS * FV_WAVES_PARTS];
+    double *scan, *shifts;
+    place  *places;
+    if (count < 1 || positions->count % 2 || count > MOST_FRAMES)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "positions has %lld numbers; it takes a row and a column for each of 1 to %d frames",
+                       (long long)positions->count, (int)MOST_FRAMES);
+    FV_TRY(FV_TAKE(places, (size_t)count * sizeof *places, error));
+    fv_status status = round_places(positions, places, error);
+    if (status == FV_OK) status = FV_TAKE_IN(arena, scan, (size_t)(count * FV_SCAN_NUMBERS) * sizeof *scan, error);
+    if (status == FV_OK)
+        status = FV_TAKE_IN(arena, shifts, (size_t)(2 * FV_WAVES_PARTS * FV_WAVES_PARTS) * sizeof *shifts, error);
+    if (status == FV_OK) {
+        find_extent(places, count, origin, extent);
+        sort_places(places, count);
+        int64_t classes = number_classes(places, count, number);
+        fill_lists(places, count, origin, scan, shifts, number);
+        *at = (fv_wave_scan){ { count * FV_SCAN_NUMBERS, scan }, { 2 * classes, shifts } };
+    }
+    free(places);
+    return status;
+}
+
+/* ---------------------------------------------------------------- sizes */
+
+fv_wave_box fv__waves_box(const fv_waves *w, int64_t block) {
+    int64_t     first = block * FV_WAVES_BLOCK, end = FV_MIN(first + FV_WAVES_BLOCK, w->frames), last[2] = { 0, 0 };
+    fv_wave_box box = { .y = INT64_MAX, .x = INT64_MAX, .frames = end - first };
+    for (int64_t f = first; f < end; f++) {
+        int64_t y = (int64_t)fv__wave_frame(w, f)[FV_SCAN_Y], x = (int64_t)fv__wave_frame(w, f)[FV_SCAN_X];
+        box.y = FV_MIN(box.y, y);
+        box.x = FV_MIN(box.x, x);
+        last[0] = FV_MAX(last[0], y);
+        last[1] = FV_MAX(last[1], x);
+    }
+    box.height = last[0] - box.y + w->height;
+    box.width = last[1] - box.x + w->width;
+    return box;
+}
+
+fv_status fv__waves_find(const fv_wave_scan *at, int64_t height, int64_t width, int64_t modes, fv_waves *w, fv_error *error) {
+    *w = (fv_waves){ .scan = at->scan.value,
+                     .frames = at->scan.count / FV_SCAN_NUMBERS,
+                     .classes = at->shifts.count / 2,
+                     .modes = modes,
+                     .height = height,
+                     .width = width };
+    if (w->frames < 1 || at->scan.count % FV_SCAN_NUMBERS || w->classes < 1 || at->shifts.count % 2)
+        return fv_fail(error, FV_ERROR_USAGE, "scan must have four numbers for each frame, and shifts two for each class");
+    for (int64_t f = 0; f < w->frames; f++) {
+        const double *frame = fv__wave_frame(w, f);
+        for (int k = 0; k < FV_SCAN_NUMBERS; k++)
+            if (!(frame[k] >= 0 && frame[k] < MOST_SIDE))
+                return fv_fail(error, FV_ERROR_USAGE, "scan: number %d of frame %lld is %g; 0 to %d is possible", k, (long long)f,
+                               frame[k], MOST_SIDE - 1);
+        if (frame[FV_SCAN_CLASS] >= (double)w->classes)
+            return fv_fail(error, FV_ERROR_USAGE, "scan: class %g of frame %lld is not in shifts", frame[FV_SCAN_CLASS],
+                           (long long)f);
+    }
+    w->blocks = (w->frames + FV_WAVES_BLOCK - 1) / FV_WAVES_BLOCK;
+    w->row = FV_WAVES_BLOCK * modes * 2 * width;
+    for (int64_t b = 0; b < w->blocks; b++) {
+        fv_wave_box box = fv__waves_box(w, b);
+        w->box_height = FV_MAX(w->box_height, box.height);
+        w->box_width = FV_MAX(w->box_width, box.width);
+    }
+    w->sum_rows = (3 * w->box_height * w->box_width + FV_WAVES_BLOCK + w->row - 1) / w->row;
+    return FV_OK;
+}
+
+fv_status fv__waves_of(const fv_wave_scan *at, const fv_type *amplitudes, const fv_type *probe, fv_waves *w, fv_error *error) {
+    const fv_image_type *a = &amplitudes->image, *p = &probe->image;
+    int64_t              classes = at->shifts.count / 2;
+    if (a->ndim != 3 || a->dtype != FV_FLOAT32 || a->shape[2] % FV_WAVES_BLOCK)
+        return fv_fail(error, FV_ERROR_USAGE, "amplitudes is not what ptycho_frames gives");
+    if (p->ndim != 4 || p->dtype != FV_FLOAT32 || classes < 1 || p->shape[0] % classes || p->shape[1] != a->shape[1] ||
+        p->shape[2] != 2 || p->shape[3] != a->shape[2] / FV_WAVES_BLOCK)
+        return fv_fail(error, FV_ERROR_USAGE, "probe is not what ptycho_probe gives for these frames");
+    FV_TRY(fv__waves_find(at, a->shape[1], a->shape[2] / FV_WAVES_BLOCK, p->shape[0] / classes, w, error));
+    if (a->shape[0] != w->blocks) return fv_fail(error, FV_ERROR_USAGE, "amplitudes and scan have not the same frames");
+    return FV_OK;
+}
+
+fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, const fv_type *probe, fv_waves *w, fv_error *error) {
+    const fv_image_type *a = &waves->image, *p = &probe->image;
+    int64_t              classes = at->shifts.count / 2;
+    if (p->ndim != 4 || p->dtype != FV_FLOAT32 || classes < 1 || p->shape[0] % classes || p->shape[2] != 2)
+        return fv_fail(error, FV_ERROR_USAGE, "probe is not what ptycho_probe gives for this scan");
+    FV_TRY(fv__waves_find(at, p->shape[1], p->shape[3], p->shape[0] / classes, w, error));
+    if (a->ndim != 3 || a->dtype != FV_FLOAT32 || a->shape[0] != w->blocks || a->shape[2] != w->row ||
+        (a->shape[1] != w->sum_rows && a->shape[1] != w->height + w->sum_rows))
+        return fv_fail(error, FV_ERROR_USAGE, "waves or sums do not belong to this scan and probe");
+    return FV_OK;
+}
+
+void fv__waves_type(const fv_waves *w, bool sums, fv_image_type *type) {
+    int64_t shape[] = { w->blocks, (sums ? 0 : w->height) + w->sum_rows, w->row };
+    fv_image_type_init(type, FV_FLOAT32, 3, shape);
+    memcpy(type->axis[0], "block", 6);
+    memcpy(type->axis[1], "row", 4);
+    memcpy(type->axis[2], "number", 7);
+}
+
+fv_region fv__waves_window(const fv_waves *w, int64_t first, int64_t count) {
+    fv_region all = { .ndim = 3 };
+    for (int64_t b = first; b < first + count; b++) {
+        fv_wave_box box = fv__waves_box(w, b);
+        fv_region   one = { .ndim = 3, .start = { box.y, 0, box.x }, .size = { box.height, 2, box.width } };
+        all = b == first ? one : fv__region_bound(&all, &one);
+    }
+    return all;
+}
+
+fv_status fv__waves_fit(const fv_waves *w, const fv_type *object, fv_error *error) {
+    const fv_image_type *o = &object->image;
+    fv_region            window = fv__waves_window(w, 0, w->blocks);
+    if (o->ndim != 3 || o->dtype != FV_FLOAT32 || o->shape[1] != 2)
+        return fv_fail(error, FV_ERROR_USAGE, "object must be float32 with axes row, part (real, imaginary) and column");
+    if (window.start[0] + window.size[0] <= o->shape[0] && window.start[2] + window.size[2] <= o->shape[2]) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "the frames cover %lld x %lld pixels, the object has %lld x %lld",
+                   (long long)(window.start[0] + window.size[0]), (long long)(window.start[2] + window.size[2]),
+                   (long long)o->shape[0], (long long)o->shape[2]);
+}
+
+/* ---------------------------------------------------------------- sums */
+
+void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64_t x, float *sums) {
+    int64_t plane = w->box_height * w->box_width, n = w->width;
+    for (int64_t i = 0; i < w->height; i++) {
+        const float *p = rows->probe + i * rows->probe_stride, *q = p + rows->probe_part;
+        const float *a = rows->wave + i * rows->wave_stride, *b = a + n;
+        float *restrict re = sums + (y + i) * w->box_width + x, *restrict im = re + plane, *restrict den = im + plane;
+#pragma GCC ivdep
+        for (int64_t k = 0; k < n; k++) {
+            re[k] += p[k] * a[k] + q[k] * b[k];
+            im[k] += p[k] * b[k] - q[k] * a[k];
+            den[k] += p[k] * p[k] + q[k] * q[k];
+        }
+    }
+}
+
+void fv__wave_tail(const fv_waves *w, const double left[2], float *sums) {
+    const float *den = sums + 2 * w->box_height * w->box_width;
+    float       *end = sums + w->sum_rows * w->row, most = 0;
+    for (int64_t i = 0; i < w->box_height * w->box_width; i++) most = FV_MAX(most, den[i]);
+    end[-3] = most;
+    end[-2] = (float)left[0];
+    end[-1] = (float)left[1];
+}

@@ -1,0 +1,27 @@
+/* A probe shifted by parts of a pixel, and back: by turning the phases of its spectrum. */
+#ifndef FV_PROBE_CLASSES_H
+#define FV_PROBE_CLASSES_H
+
+#include "kernels/plane_fourier.h"
+#include "op/op.h"
+
+typedef struct fv_probe_classes {
+    int64_t          height, width, stride;
+    const fv_list   *shifts;
+    fv_plane_fourier fourier;
+    float           *plane, *spectrum; /* rows of re, im; a stride apart */
+    float           *turn[2];          /* cosine and sine by frequency, of rows and columns */
+    void            *memory;
+} fv_probe_classes;
+
+#define fv__probe_classes_lay_out FV_ISA_NAME(fv__probe_classes_lay_out)
+#define fv__probe_classes_fill FV_ISA_NAME(fv__probe_classes_fill)
+#define fv__probe_classes_add FV_ISA_NAME(fv__probe_classes_add)
+
+size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t width, const fv_list *shifts, void *memory);
+/* probe[class][height][2][width], classes `apart`: the first one is there, the others are filled from it. */
+void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart);
+/* What is in plane, of a class, is shifted back and added to the spectrum; first: instead of what was there. */
+void fv__probe_classes_add(fv_probe_classes *c, int64_t class, bool first);
+
+#endif

@@ -1,0 +1,308 @@
+/* ptycho: object and probe from diffraction patterns, written as a pipeline of its steps.
+ *
+ * Every iteration is a few operators on images in the store, so that waves may be larger than memory, workers and ranks share the
+ * work, and a killed run goes on with the iteration it was in. Frames are sorted and cut into blocks once, here; the order of all
+ * sums follows from it.
+ */
+#include "ops/ptychography/exit_waves.h"
+
+typedef struct {
+    fv_list   positions;
+    fv_choice method, output;
+    int64_t   iterations, rounds, modes, probe_from, group;
+    double    beta, object_damping, probe_damping, stop;
+} ptycho;
+enum { FRAMES, PROBE, OBJECT, MASK };
+enum { RAAR, DM, LSQ };
+enum { GIVES_OBJECT, GIVES_PROBE, GIVES_RESIDUALS };
+
+enum { MOST = 2000 };
+
+static const fv_param params[] = {
+    FV_PARAM(ptycho, positions,
+             .doc = "row and column of each frame's corner in the object, in pixels: y0, x0, y1, x1, ... (scan_positions or "
+                    "read_positions)"),
+    FV_PARAM(ptycho, method, .def = "raar", .choices = "raar|dm|lsq", .doc = "how waves are improved: see below"),
+    FV_PARAM(ptycho, iterations, .def = "100", .min = 1, .max = MOST, .doc = "how often all frames are used"),
+    FV_PARAM(ptycho, output, .def = "object", .choices = "object|probe|residuals",
+             .doc = "what to give; calls that differ in nothing else share their work"),
+    FV_PARAM(ptycho, modes, .def = "1", .min = 1, .max = 16, .doc = "modes of the probe, for partly coherent light"),
+    FV_PARAM(ptycho, beta, .def = "0.75", .above = true, .max = 1, .doc = "of raar: how far waves are reflected; 0.6 to 0.9"),
+    FV_PARAM(ptycho, rounds, .def = "2", .min = 1, .max = 20,
+             .doc = "of raar and dm: how often object and probe are fitted in turn in an iteration"),
+    FV_PARAM(ptycho, group, .def = "64", .min = 1, .max = 1000000,
+             .doc = "of lsq: how many frames are used at once; it is a part of the result's identity"),
+    FV_PARAM(ptycho, probe_from, .def = "1", .min = 0, .max = MOST,
+             .doc = "first iteration that changes the probe; 0: it stays as it is given"),
+    FV_PARAM(ptycho, object_damping, .def = "0.02", .min = 0, .max = 10,
+             .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light"),
+    FV_PARAM(ptycho, probe_damping, .def = "0.3", .min = 0, .max = 10,
+             .doc = "the same for the probe; below 0.1 object and probe may trade scale and diverge"),
+    FV_PARAM(ptycho, stop, .def = "0", .min = 0, .max = 1, .doc = "stop when the residual is at most this; 0: never"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "frames", FV_KIND_IMAGE, .doc = "counts, zero frequency in the middle; axes frame y x" },
+    { "probe", FV_KIND_IMAGE, .optional = true,
+      .doc = "probe to begin with, complex, y x or mode y x; left out: from the mean of the frames. Its scale does not matter" },
+    { "object", FV_KIND_IMAGE, .optional = true,
+      .doc = "object to begin with, complex, y x; left out: 1 everywhere. With it positions and the probe's scale are taken as "
+             "they are" },
+    { "mask", FV_KIND_IMAGE, .optional = true, .doc = "pixels of the detector that measure, y x; 0: one that does not" },
+    FV_INPUT_END,
+};
+
+/* ---------------------------------------------------------------- text */
+
+typedef struct {
+    const ptycho *p;
+    fv_bytes     *text;
+    int64_t       frames, groups;
+} writing;
+
+static void write_list(fv_bytes *text, const char *name, const fv_list *list) {
+    fv__bytes_printf(text, "%s = [", name);
+    for (int64_t i = 0; i < list->count; i++) fv__bytes_printf(text, "%s%.9g", i ? ", " : "", list->value[i]);
+    fv__bytes_printf(text, "]\n");
+}
+
+static void write_start(const writing *t, const fv_infer *i, const int64_t size[2]) {
+    bool probe = i->in[PROBE]->kind == FV_KIND_IMAGE, object = i->in[OBJECT]->kind == FV_KIND_IMAGE;
+    fv__bytes_printf(t->text, "a = ptycho_frames(frames%s, scan = s, shifts = h)\n",
+                     i->in[MASK]->kind == FV_KIND_IMAGE ? ", mask = mask" : "");
+    if (object)
+        fv__bytes_printf(t->text, "o = checkpoint(split_complex(object))\n");
+    else
+        fv__bytes_printf(t->text, "o = checkpoint(split_complex(ones([%lld, %lld], \"float32\")))\n", (long long)size[0],
+                         (long long)size[1]);
+    if (probe)
+        fv__bytes_printf(t->text, "first = probe\n");
+    else
+        fv__bytes_printf(t->text, "first = guess_probe(project(frames, \"%s\", \"mean\"))\n", i->in[FRAMES]->image.axis[0]);
+    if (object && probe)
+        fv__bytes_printf(t->text, "p = ptycho_start(first, shifts = h, modes = %lld)\n", (long long)t->p->modes);
+    else
+        fv__bytes_printf(t->text,
+                         "power = sum(square(maximum(a, 0))) / %.17g\n"
+                         "p = ptycho_start(first, power, shifts = h, modes = %lld)\n",
+                         (double)t->frames * (double)i->in[FRAMES]->image.shape[1] * (double)i->in[FRAMES]->image.shape[2],
+                         (long long)t->p->modes);
+}
+
+/* Of the waves w: what they leave over, for the record and to stop. */
+static void write_residual(const writing *t, int64_t k) {
+    fv__bytes_printf(t->text, "left = sum(w[:, -1, -2])\nall = sum(w[:, -1, -1])\n");
+    if (!(t->p->stop > 0)) return;
+    if (k == 1)
+        fv__bytes_printf(t->text, "go = left > %.17g * all\n", t->p->stop);
+    else
+        fv__bytes_printf(t->text, "go = choose(go, left > %.17g * all, 0)\n", t->p->stop);
+}
+
+static void write_keep(const writing *t, int64_t k) {
+    bool stops = t->p->stop > 0;
+    fv__bytes_printf(t->text, "o = checkpoint(%s, square(%s), square(all), iteration = %lld)\n",
+                     stops ? "choose(go, next, o)" : "next", "left", (long long)k);
+    if (stops)
+        fv__bytes_printf(t->text, "p = choose(go, lit, p)\n");
+    else
+        fv__bytes_printf(t->text, "p = lit\n");
+    if (t->p->output.index != GIVES_RESIDUALS) return;
+    fv__bytes_printf(t->text, "rows = row(%lld, second = left / maximum(all, 1e-300), names = \"iteration residual\"%s)\n",
+                     (long long)k, k > 1 ? ", after = rows" : "");
+}
+
+static void write_object(const writing *t, const char *sums, const char *object, const char *probe) {
+    fv__bytes_printf(t->text, "next = ptycho_object(%s, %s, %s, %s, scan = s, shifts = h, damping = %.17g)\n", object, sums, sums,
+                     probe, t->p->object_damping);
+}
+
+static void write_probe(const writing *t, const char *probe) {
+    fv__bytes_printf(t->text,
+                     "overlap = ptycho_overlap(w, next, %s, scan = s, shifts = h)\n"
+                     "lit = ptycho_probe(%s, overlap, shifts = h, damping = %.17g)\n",
+                     probe, probe, t->p->probe_damping);
+}
+
+static void write_projections(const writing *t) {
+    double beta = t->p->method.index == DM ? 1 : t->p->beta;
+    for (int64_t k = 1; k <= t->p->iterations; k++) {
+        bool probe = t->p->probe_from && k >= t->p->probe_from;
+        fv__bytes_printf(t->text, "w = ptycho_waves(a, o, p%s, scan = s, shifts = h, beta = %.17g)\n",
+                         k > 1 ? ", before = w" : "", beta);
+        write_residual(t, k);
+        write_object(t, "w", "o", "p");
+        if (!probe) fv__bytes_printf(t->text, "lit = p\n");
+        for (int64_t round = 1; probe && round <= t->p->rounds; round++) {
+            if (round > 1) {
+                fv__bytes_printf(t->text, "z = ptycho_sums(w, lit, scan = s, shifts = h)\n");
+                write_object(t, "z", "next", "lit");
+            }
+            write_probe(t, round > 1 ? "lit" : "p");
+        }
+        write_keep(t, k);
+    }
+}
+
+/* Which frames belong to a group: every n-th in the order of the sums, so that a group lies all over the object. */
+static void write_groups(const writing *t, const fv_list *scan, bool mask) {
+    for (int64_t g = 0; g < t->groups; g++) {
+        fv__bytes_printf(t->text, "s%lld=[", (long long)g);
+        for (int64_t f = g; f < t->frames; f += t->groups)
+            for (int k = 0; k < FV_SCAN_NUMBERS; k++)
+                fv__bytes_printf(t->text, "%s%.9g", f == g && !k ? "" : ",", scan->value[FV_SCAN_NUMBERS * f + k]);
+        fv__bytes_printf(t->text, "]\na%lld=ptycho_frames(frames%s,scan=s%lld,shifts=h)\n", (long long)g,
+                         mask ? ",mask=mask" : "", (long long)g);
+    }
+}
+
+/* Directions d and e of object and probe, and how far to go along both at once: the least squares of what is left. The text is
+ * short, for a pipeline has at most a megabyte. */
+static void write_group(const writing *t, int64_t group, bool probe) {
+    long long g = group;
+    fv__bytes_printf(t->text,
+                     "w=ptycho_waves(a%lld,o,p,scan=s%lld,shifts=h,kind=\"error\")\n"
+                     "left=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
+                     "d=ptycho_object(o,w,w,p,scan=s%lld,shifts=h,damping=%.9g,kind=\"direction\")\n",
+                     g, g, g ? "left+" : "", g ? "all+" : "", g, t->p->object_damping);
+    if (probe)
+        fv__bytes_printf(t->text,
+                         "v=ptycho_overlap(w,o,p,scan=s%lld,shifts=h)\n"
+                         "e=ptycho_probe(p,v,shifts=h,damping=%.9g,kind=\"direction\")\n",
+                         g, t->p->probe_damping);
+    fv__bytes_printf(t->text, "t=ptycho_steps(w,o,p,d,%s,scan=s%lld,shifts=h)\nn=sum(t[:,0])\nb=sum(t[:,3])\n", probe ? "e" : "p",
+                     g);
+    if (probe)
+        fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
+                                  "o=checkpoint(o+d*((b*m-f*c)*i))\np=checkpoint(p+e*((f*n-b*c)*i))\n");
+    else
+        fv__bytes_printf(t->text, "o=checkpoint(o+d*(b/maximum(n,1e-300)))\n");
+}
+
+static void write_least_squares(const writing *t) {
+    for (int64_t k = 1; k <= t->p->iterations; k++) {
+        bool probe = t->p->probe_from && k >= t->p->probe_from;
+        for (int64_t g = 0; g < t->groups; g++) write_group(t, g, probe);
+        fv__bytes_printf(t->text, "next = o\nlit = p\n");
+        write_keep(t, k);
+    }
+}
+
+static fv_status check(const fv_infer *i, int64_t frames, fv_error *error) {
+    const fv_image_type *f = &i->in[FRAMES]->image;
+    if (f->ndim != 3 || fv_dtype_is_complex(f->dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "frames must be real and have three axes (frame, y, x); they have %d", f->ndim);
+    if (frames != f->shape[0])
+        return fv_fail(error, FV_ERROR_USAGE, "there are %lld frames and %lld positions", (long long)f->shape[0],
+                       (long long)frames);
+    if (frames < 2) return fv_fail(error, FV_ERROR_USAGE, "one frame is not enough: ptychography needs frames that overlap");
+    for (int d = 1; d < 3; d++)
+        if (!FV_ISA_NAME(fv__plane_fourier_able)(f->shape[d]))
+            return fv_fail(
+                error, FV_ERROR_USAGE,
+                "frames have %lld x %lld pixels; both sides must be products of 2, 3, 5 and 7: cut them with crop_frames",
+                (long long)f->shape[1], (long long)f->shape[2]);
+    if (i->in[PROBE]->kind != FV_KIND_IMAGE) return FV_OK;
+    const fv_image_type *p = &i->in[PROBE]->image;
+    if (p->ndim < 2 || p->ndim > 3 || p->shape[p->ndim - 2] != f->shape[1] || p->shape[p->ndim - 1] != f->shape[2])
+        return fv_fail(error, FV_ERROR_USAGE, "the probe must have the %lld x %lld pixels of a frame", (long long)f->shape[1],
+                       (long long)f->shape[2]);
+    return FV_OK;
+}
+
+/* Frames that do not overlap cannot be put together. The mean distance of neighbours, if they filled the scanned field. */
+static fv_status check_overlap(const fv_image_type *f, int64_t frames, const int64_t extent[2], fv_error *error) {
+    double area = ((double)extent[0] + (double)f->shape[1]) * ((double)extent[1] + (double)f->shape[2]);
+    double covered = (double)frames * (double)f->shape[1] * (double)f->shape[2];
+    if (covered >= 1.5 * area) return FV_OK;
+    return fv_fail(
+        error, FV_ERROR_USAGE,
+        "%lld frames of %lld x %lld pixels on a field of %lld x %lld overlap too little; positions are in pixels of the "
+        "object: are these of another unit?",
+        (long long)frames, (long long)f->shape[1], (long long)f->shape[2], (long long)(extent[0] + f->shape[1]),
+        (long long)(extent[1] + f->shape[2]));
+}
+
+static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
+    const ptycho        *p = i->params;
+    const fv_image_type *f = &i->in[FRAMES]->image, *o = &i->in[OBJECT]->image;
+    fv_wave_scan         at;
+    int64_t              origin[2], extent[2];
+    FV_TRY(fv__waves_sort(&p->positions, i->arena, &at, origin, extent, error));
+    int64_t frames = at.scan.count / FV_SCAN_NUMBERS;
+    FV_TRY(check(i, frames, error));
+    FV_TRY(check_overlap(f, frames, extent, error));
+    int64_t size[2] = { extent[0] + f->shape[1], extent[1] + f->shape[2] };
+    if (i->in[OBJECT]->kind == FV_KIND_IMAGE) { /* positions are those in this object */
+        for (int d = 0; d < 2; d++)
+            if (o->ndim != 2 || origin[d] < 0 || origin[d] + size[d] > o->shape[d])
+                return fv_fail(error, FV_ERROR_USAGE, "the object to begin with must be an image in which all frames lie");
+        double *scan = (double *)(uintptr_t)at.scan.value;
+        for (int64_t k = 0; k < frames; k++) {
+            scan[FV_SCAN_NUMBERS * k + FV_SCAN_Y] += (double)origin[0];
+            scan[FV_SCAN_NUMBERS * k + FV_SCAN_X] += (double)origin[1];
+        }
+    }
+    writing t = { p, text, frames, p->method.index == LSQ ? FV_MAX(1, (frames + p->group - 1) / p->group) : 1 };
+    write_list(text, "s", &at.scan);
+    write_list(text, "h", &at.shifts);
+    write_start(&t, i, size);
+    if (p->method.index == LSQ) {
+        write_groups(&t, &at.scan, i->in[MASK]->kind == FV_KIND_IMAGE);
+        write_least_squares(&t);
+    } else
+        write_projections(&t);
+    if (p->output.index == GIVES_RESIDUALS)
+        fv__bytes_printf(text, "rows\n");
+    else if (p->output.index == GIVES_OBJECT)
+        fv__bytes_printf(text, "join_complex(o)\n");
+    else
+        fv__bytes_printf(text, p->modes > 1 ? "join_complex(p[0:%lld])\n" : "join_complex(p[0])\n", (long long)p->modes);
+    return FV_OK;
+}
+
+/* It is always written in its steps. */
+static fv_status infer(fv_infer *i, fv_error *error) {
+    (void)i;
+    return fv_fail(error, FV_ERROR_INTERNAL, "ptycho was not written in its steps");
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    (void)r;
+    return fv_fail(error, FV_ERROR_INTERNAL, "ptycho was not written in its steps");
+}
+static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(ptycho) = {
+    .name = "ptycho",
+    .family = "ptychography",
+    .stage = "reconstruct",
+    .brief = "reconstruct object and probe from diffraction patterns",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(ptycho),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .unroll = unroll,
+    .passes = passes,
+    .doc =
+        "raar: relaxed averaged alternating reflections, the choice for most scans; it needs memory (or disk) for the exit "
+        "waves of all frames. beta near 0.9 converges faster, near 0.6 is calmer with noise. dm: the difference map, raar "
+        "with beta = 1. lsq: least squares of the amplitudes by preconditioned gradients, with exact steps for object and probe "
+        "at once, group by group of frames; it keeps no exit waves.\n"
+        "Object and probe are complex64. Without an object to begin with, the first row and column of the result are those of "
+        "the first frame. Positions between pixels are rounded to an eighth of a pixel. Each iteration records its residual, "
+        "sum |root of counts - amplitude| / sum of roots (of raar and dm for one frame in 16), which `fovea report` shows and "
+        "output = \"residuals\" gives as a table. Sums over frames are made in an order that follows from their positions, so "
+        "the same bits come out for any number of workers.",
+    .citation =
+        "Marchesini et al., SHARP: a distributed GPU-based ptychographic solver, J. Appl. Cryst. 49, 2016; Thibault et al., "
+        "Ultramicroscopy 109, 2009; Odstrcil, Menzel and Guizar-Sicairos, Optics Express 26, 2018",
+    .example = "o = complex_image(ones([128, 128]), phantom(\"cells\", [128, 128]) / 255)\n"
+               "at = scan_positions(\"fermat\", 64, 8)\n"
+               "p = make_probe(64, radius = 16, defocus = 200, counts = 1e6)\n"
+               "frames = diffract(o, p, at)\n"
+               "write(phase(ptycho(frames, p, positions = at, iterations = 20)), \"phase.tif\")",
+    .see = "diffract guess_probe make_probe phase amplitude",
+};

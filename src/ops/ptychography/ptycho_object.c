@@ -1,0 +1,149 @@
+/* ptycho_object: the object that fits the waves best, from the sums of all blocks in their order. */
+#include "ops/ptychography/exit_waves.h"
+
+typedef struct {
+    fv_wave_scan at;
+    double       damping;
+    fv_choice    kind;
+} ptycho_object;
+enum { OBJECT, SUMS, FACTS, PROBE };
+enum { REPLACE, DIRECTION };
+
+static const fv_param params[] = {
+    FV_WAVE_SCAN_PARAMS,
+    FV_PARAM(ptycho_object, damping, .def = "0.02", .min = 0, .max = 10,
+             .doc = "what is added to the sums of |probe|^2, as a part of the largest sum that a block has"),
+    FV_PARAM(ptycho_object, kind, .def = "replace", .choices = "replace|direction",
+             .doc = "replace: the object; direction: in which to change it, from error waves"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "object", FV_KIND_IMAGE, .doc = "object before" },
+    { "sums", FV_KIND_IMAGE, .doc = "what ptycho_waves or ptycho_sums gives" },
+    { "facts", FV_KIND_IMAGE, .doc = "the same again" },
+    { "probe", FV_KIND_IMAGE, .doc = "what ptycho_probe gives" },
+    FV_INPUT_END,
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv_waves w;
+    FV_TRY(fv__waves_again(i->params, i->in[SUMS], i->in[PROBE], &w, error));
+    return fv__waves_fit(&w, i->in[OBJECT], error);
+}
+
+/* Blocks whose boxes have rows of this region. */
+static void find_blocks(const fv_waves *w, const fv_region *region, int64_t *first, int64_t *end) {
+    *first = w->blocks;
+    *end = 0;
+    for (int64_t b = 0; b < w->blocks; b++) {
+        fv_wave_box box = fv__waves_box(w, b);
+        if (box.y >= region->start[0] + region->size[0] || box.y + box.height <= region->start[0]) continue;
+        *first = FV_MIN(*first, b);
+        *end = b + 1;
+    }
+    if (*first >= *end) *first = 0, *end = 1;
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    fv_waves w;
+    int64_t  first, end, rows = n->in[SUMS]->image.shape[1];
+    fv__waves_again(n->params, n->in[SUMS], n->in[PROBE], &w, NULL);
+    find_blocks(&w, &n->region, &first, &end);
+    in[SUMS] = in[FACTS] = fv__region_whole(&n->in[SUMS]->image);
+    in[SUMS].start[0] = first;
+    in[SUMS].size[0] = end - first;
+    in[SUMS].start[1] = rows - w.sum_rows;
+    in[SUMS].size[1] = w.sum_rows;
+    in[FACTS].start[1] = rows - 1;
+    in[FACTS].size[1] = 1;
+    in[FACTS].start[2] = w.row - 3;
+    in[FACTS].size[2] = 3;
+    in[PROBE] = (fv_region){ .ndim = 4, .size = { 1, 1, 1, 1 } }; /* its type alone matters */
+}
+
+static size_t scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float); }
+
+/* Adds `count` numbers of a block's sums, from number `at` on; they may go on in the next row of the image. */
+static void add_numbers(const fv_waves *w, const fv_block *sums, int64_t block, int64_t at, int64_t count, float *to) {
+    while (count > 0) {
+        const float *from = (float *)sums->data + block * sums->stride[0] + at / w->row * sums->stride[1] + at % w->row;
+        int64_t      n = FV_MIN(count, w->row - at % w->row);
+#pragma GCC ivdep
+        for (int64_t x = 0; x < n; x++) to[x] += from[x];
+        at += n;
+        to += n;
+        count -= n;
+    }
+}
+
+static void add_row(const fv_waves *w, const fv_block *sums, int64_t y, int64_t x0, int64_t n, float *to) {
+    int64_t plane = w->box_height * w->box_width;
+    for (int64_t b = 0; b < sums->region.size[0]; b++) {
+        fv_wave_box box = fv__waves_box(w, sums->region.start[0] + b);
+        int64_t     first = FV_MAX(box.x, x0), end = FV_MIN(box.x + box.width, x0 + n);
+        if (y < box.y || y >= box.y + box.height || first >= end) continue;
+        for (int part = 0; part < 3; part++)
+            add_numbers(w, sums, b, part * plane + (y - box.y) * w->box_width + first - box.x, end - first,
+                        to + part * n + first - x0);
+    }
+}
+
+static float find_damping(const fv_block *facts, double damping) {
+    float most = 0;
+    for (int64_t b = 0; b < facts->region.size[0]; b++) most = FV_MAX(most, ((float *)facts->data)[b * facts->stride[0]]);
+    return FV_MAX((float)damping * most, 1e-30f);
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const ptycho_object *p = r->need.params;
+    const fv_block      *out = r->out, *object = r->in[OBJECT];
+    int64_t              n = out->region.size[2];
+    float               *sums = r->scratch, damping = find_damping(r->in[FACTS], p->damping);
+    float                old = p->kind.index == REPLACE;
+    fv_waves             w;
+    FV_TRY(fv__waves_again(r->need.params, r->need.in[SUMS], r->need.in[PROBE], &w, error));
+    for (int64_t y = 0; y < out->region.size[0]; y++) {
+        memset(sums, 0, (size_t)(3 * n) * sizeof *sums);
+        add_row(&w, r->in[SUMS], out->region.start[0] + y, out->region.start[2], n, sums);
+        for (int64_t part = 0; part < out->region.size[1]; part++) {
+            const float *num = sums + (out->region.start[1] + part) * n, *den = sums + 2 * n;
+            const float *before = (float *)object->data + y * object->stride[0] + part * object->stride[1];
+            float       *to = (float *)out->data + y * out->stride[0] + part * out->stride[1];
+#pragma GCC ivdep
+            for (int64_t x = 0; x < n; x++) to[x] = (num[x] + old * damping * before[x]) / (den[x] + damping);
+        }
+    }
+    return FV_OK;
+}
+
+static void slab(const fv_need *n, int64_t *chunk) {
+    memcpy(chunk, n->out->image.shape, 3 * sizeof *chunk);
+    chunk[0] = FV_MAX(64, (chunk[0] + 7) / 8);
+}
+
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(ptycho_object) = {
+    .name = "ptycho_object",
+    .family = "ptychography",
+    .stage = "reconstruct",
+    .brief = "the object that fits exit waves best: a step of ptycho",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(ptycho_object),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .slab = slab,
+    .doc = "(sum of conj(probe) wave + g object) / (sum of |probe|^2 + g), g from damping, so that it stays as it is where no "
+           "frame was taken. The sums of blocks are added in their order.",
+    .citation = "Thibault et al., Probe retrieval in ptychographic coherent diffractive imaging, Ultramicroscopy 109, 2009",
+    .example = "scan = [0, 0, 0, 0, 1, 4, 0, 0, 2, 8, 3, 0]\n"
+               "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
+               "p = ones([1, 16, 2, 16], \"float32\")\n"
+               "o = ones([24, 2, 24], \"float32\")\n"
+               "w = ptycho_waves(a, o, p, scan, [0, 0])\n"
+               "write(ptycho_object(o, w, w, p, scan, [0, 0]), \"object.npy\")",
+    .see = "ptycho ptycho_waves ptycho_probe",
+};

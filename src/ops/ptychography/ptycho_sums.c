@@ -1,0 +1,90 @@
+/* ptycho_sums: the sums of waves from which the object is made, for another probe than the waves were made with. */
+#include "ops/ptychography/exit_waves.h"
+#include "ops/ptychography/whole_pieces.h"
+
+typedef struct {
+    fv_wave_scan at;
+} ptycho_sums;
+enum { WAVES, PROBE };
+
+static const fv_param params[] = { FV_WAVE_SCAN_PARAMS, FV_PARAM_END };
+static const fv_input inputs[] = {
+    { "waves", FV_KIND_IMAGE, .doc = "what ptycho_waves gives" },
+    { "probe", FV_KIND_IMAGE, .doc = "what ptycho_probe gives" },
+    FV_INPUT_END,
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv_waves w;
+    FV_TRY(fv__waves_again(i->params, i->in[WAVES], i->in[PROBE], &w, error));
+    fv__waves_type(&w, true, &i->out->image);
+    return FV_OK;
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    fv_waves w;
+    fv__waves_again(n->params, n->in[WAVES], n->in[PROBE], &w, NULL);
+    in[WAVES] = fv__region_whole(&n->in[WAVES]->image);
+    in[WAVES].start[0] = n->region.start[0];
+    in[WAVES].size[0] = n->region.size[0];
+    in[WAVES].size[1] = w.height;
+    in[PROBE] = fv__region_whole(&n->in[PROBE]->image);
+}
+
+static size_t scratch(const fv_need *n) { return (size_t)fv__piece_room(n, 1); }
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const fv_block *out = r->out, *waves = r->in[WAVES], *probe = r->in[PROBE];
+    bool            direct = fv__piece_direct(out, &r->need.out->image, 1);
+    fv_waves        w;
+    FV_TRY(fv__waves_again(r->need.params, r->need.in[WAVES], r->need.in[PROBE], &w, error));
+    for (int64_t b = 0; b < out->region.size[0]; b++) {
+        int64_t     block = out->region.start[0] + b;
+        fv_wave_box box = fv__waves_box(&w, block);
+        fv_region   piece = fv__region_whole(&r->need.out->image);
+        float      *sums = direct ? (float *)out->data + b * out->stride[0] : r->scratch;
+        piece.start[0] = block;
+        piece.size[0] = 1;
+        memset(sums, 0, (size_t)(w.sum_rows * w.row) * sizeof *sums);
+        for (int64_t k = 0; k < box.frames * w.modes; k++) {
+            const double *at = fv__wave_frame(&w, block * FV_WAVES_BLOCK + k / w.modes);
+            fv_wave_rows  rows = { (float *)waves->data + b * waves->stride[0] + k * 2 * w.width,
+                                   (float *)probe->data + ((int64_t)at[FV_SCAN_CLASS] * w.modes + k % w.modes) * probe->stride[0],
+                                   waves->stride[1], probe->stride[1], probe->stride[2] };
+            fv__wave_sums(&w, &rows, (int64_t)at[FV_SCAN_Y] - box.y, (int64_t)at[FV_SCAN_X] - box.x, sums);
+        }
+        fv__wave_tail(&w, (double[2]){ 0, 0 }, sums);
+        if (!direct) fv__piece_put(out, &piece, sums);
+    }
+    return FV_OK;
+}
+
+static void slab(const fv_need *n, int64_t *chunk) {
+    memcpy(chunk, n->out->image.shape, 3 * sizeof *chunk);
+    chunk[0] = 1;
+}
+
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(ptycho_sums) = {
+    .name = "ptycho_sums",
+    .family = "ptychography",
+    .stage = "reconstruct",
+    .brief = "sums of exit waves for a new probe: a step of ptycho",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(ptycho_sums),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .slab = slab,
+    .doc =
+        "The same sums as those behind the waves that ptycho_waves gives, of the same waves and a probe that has changed since.",
+    .example =
+        "scan = [0, 0, 0, 0, 1, 4, 0, 0, 2, 8, 3, 0]\n"
+        "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
+        "p = ones([1, 16, 2, 16], \"float32\")\n"
+        "write(ptycho_sums(ptycho_waves(a, ones([24, 2, 24], \"float32\"), p, scan, [0, 0]), p * 2, scan, [0, 0]), \"sums.npy\")",
+    .see = "ptycho ptycho_waves ptycho_object",
+};

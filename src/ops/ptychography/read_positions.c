@@ -1,0 +1,171 @@
+/* read_positions: where the frames of a scan were taken, from its file or a table, as rows and columns in pixels. */
+#include "base/take.h"
+#include "op/format.h"
+#include "op/kernels.h"
+#include "op/op.h"
+#include <stdlib.h>
+
+typedef struct {
+    const char *file, *path;
+    double      pixel;
+    fv_choice   order;
+    fv_numbers  sign;
+} read_positions;
+enum { XY, YX };
+
+enum { MOST = 1000000 };
+
+static const fv_param params[] = {
+    FV_PARAM(read_positions, file, .file = true,
+             .doc =
+                 "a scan (CXI, NeXus or any other HDF5 file), an array with two or three numbers a frame (NPY, NPZ), or a table"),
+    FV_PARAM(read_positions, path, .def = "",
+             .doc = "dataset inside the file, such as /entry_1/sample_1/geometry_1/translation; left out: that one of CXI"),
+    FV_PARAM(read_positions, pixel, .def = "1", .above = true, .max = 1e12,
+             .doc =
+                 "size of a pixel of the object, in the unit of the file: wavelength * distance / (pixels of a frame * pixel of "
+                 "the detector); 1: they are in pixels"),
+    FV_PARAM(read_positions, order, .def = "xy", .choices = "xy|yx",
+             .doc = "which number of a frame comes first; of a table: unused"),
+    FV_PARAM(read_positions, sign, .def = "[1, 1]", .min = -1, .max = 1,
+             .doc = "factors on y and x: -1 where the stage moves the other way"),
+    FV_PARAM_END,
+};
+
+/* From the y and x of each frame to pixels from the first row and column on. */
+static fv_status scale(const read_positions *p, int64_t count, double *value, fv_error *error) {
+    fv_numbers sign = p->sign;
+    FV_TRY(fv__numbers_spread(&sign, 2, "sign", error));
+    for (int d = 0; d < 2; d++) {
+        double least = INFINITY;
+        if (sign.value[d] == 0) return fv_fail(error, FV_ERROR_USAGE, "sign must be 1 or -1");
+        for (int64_t i = 0; i < count; i++) {
+            double *at = value + 2 * i + d;
+            *at *= sign.value[d] / p->pixel;
+            if (!isfinite(*at)) return fv_fail(error, FV_ERROR_INPUT, "%s: position %lld is not finite", p->file, (long long)i);
+            least = FV_MIN(least, *at);
+        }
+        for (int64_t i = 0; i < count; i++) value[2 * i + d] -= least;
+    }
+    return FV_OK;
+}
+
+static fv_status take_list(const char *file, int64_t count, fv_arena *arena, fv_list *out, double **value, fv_error *error) {
+    if (count < 1 || count > MOST)
+        return fv_fail(error, FV_ERROR_INPUT, "%s holds %lld positions; 1 to %d are possible", file, (long long)count, (int)MOST);
+    FV_TRY(FV_TAKE_IN(arena, *value, (size_t)(2 * count) * sizeof **value, error));
+    *out = (fv_list){ 2 * count, *value };
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static int column_named(const fv_table_type *type, const char *name) {
+    for (int c = 0; c < type->ncolumns; c++)
+        if (!strcasecmp(type->column[c].name, name) && type->column[c].kind != FV_COLUMN_TEXT) return c;
+    return -1;
+}
+
+static fv_status take_rows(fv_table_reader *reader, const int columns[2], double *to, fv_error *error) {
+    const fv_cell *rows;
+    int64_t        n, at = 0;
+    for (;;) {
+        FV_TRY(reader->source.next(&reader->source, &rows, &n, error));
+        if (!n) break;
+        if (at + n > reader->nrows) return fv_fail(error, FV_ERROR_INPUT, "%s was changed while it was read", reader->path);
+        for (int64_t i = 0; i < n; i++, at++)
+            for (int d = 0; d < 2; d++) {
+                fv_cell cell = rows[i * reader->type.ncolumns + columns[d]];
+                bool    whole = reader->type.column[columns[d]].kind == FV_COLUMN_INTEGER;
+                to[2 * at + d] = whole ? (double)cell.integer : cell.real;
+            }
+    }
+    return at == reader->nrows ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s was changed while it was read", reader->path);
+}
+
+static fv_status from_table(const read_positions *p, const fv_table_format *format, fv_arena *arena, fv_list *out,
+                            fv_error *error) {
+    fv_table_reader *reader;
+    double          *value = NULL;
+    FV_TRY(format->open(p->file, NULL, &reader, error));
+    int       columns[2] = { column_named(&reader->type, "y"), column_named(&reader->type, "x") };
+    fv_status status = columns[0] < 0 || columns[1] < 0
+                           ? fv_fail(error, FV_ERROR_INPUT, "%s has no columns y and x of numbers", p->file)
+                           : take_list(p->file, reader->nrows, arena, out, &value, error);
+    if (status == FV_OK) status = take_rows(reader, columns, value, error);
+    format->close(reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- arrays */
+
+/* [frames][2 or 3] or [2 or 3][frames] */
+static fv_status take_array(const read_positions *p, fv_reader *reader, fv_arena *arena, fv_list *out, fv_error *error) {
+    const fv_image_type *type = &reader->type;
+    fv_region            whole = fv__region_whole(type);
+    fv_block             block;
+    void                *raw;
+    double              *numbers, *value = NULL;
+    bool                 rows = type->ndim == 2 && type->shape[1] >= 2 && type->shape[1] <= 3;
+    if (type->ndim != 2 || fv_dtype_is_complex(type->dtype) || (!rows && (type->shape[0] < 2 || type->shape[0] > 3)))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: positions must be two or three numbers for each frame", p->file);
+    int64_t count = rows ? type->shape[0] : type->shape[1], each = rows ? type->shape[1] : 1, apart = rows ? 1 : count;
+    int64_t n = type->shape[0] * type->shape[1];
+    FV_TRY(take_list(p->file, count, arena, out, &value, error));
+    FV_TRY(FV_TAKE(raw, (size_t)n * (fv_dtype_size(type->dtype) + sizeof(double)), error));
+    numbers = raw;
+    fv__block_init(&block, type->dtype, &whole, numbers + n);
+    fv_status status = fv__reader_read(reader, &block, error);
+    if (status == FV_OK) fv__kernels_current()->convert(numbers, FV_FLOAT64, numbers + n, type->dtype, n);
+    for (int64_t i = 0; i < count && status == FV_OK; i++)
+        for (int d = 0; d < 2; d++) value[2 * i + d] = numbers[i * each + (p->order.index == XY ? 1 - d : d) * apart];
+    free(raw);
+    return status;
+}
+
+static fv_status from_array(const read_positions *p, fv_arena *arena, fv_list *out, fv_error *error) {
+    static const char *const usual[] = { "/entry_1/sample_1/geometry_1/translation", "/entry_1/data_1/translation",
+                                         "/entry_1/instrument_1/detector_1/translation", NULL };
+    fv_reader               *reader = NULL;
+    bool                     given = p->path && *p->path, scan = strstr(p->file, ".cxi") || strstr(p->file, ".h5");
+    fv_status                status = FV_ERROR_INPUT;
+    for (int k = 0; (given || !scan ? k < 1 : usual[k] != NULL) && status != FV_OK; k++) {
+        fv_read_options options = { .path_inside = given ? p->path : scan ? usual[k] : NULL };
+        status = fv__reader_acquire(p->file, &options, &reader, error);
+    }
+    if (status != FV_OK && !given && scan)
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "%s: no translation of CXI was found; say where positions are: read_positions(\"%s\", path = ...)",
+                       p->file, p->file);
+    FV_TRY(status);
+    status = take_array(p, reader, arena, out, error);
+    fv__reader_release(reader);
+    return status;
+}
+
+static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error *error) {
+    const read_positions  *p = given;
+    const fv_table_format *format = fv__table_format_for(p->file);
+    if (!fv__file_exists(p->file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p->file);
+    FV_TRY(format && format->open ? from_table(p, format, arena, out, error) : from_array(p, arena, out, error));
+    return scale(p, out->count / 2, (double *)(uintptr_t)out->value, error);
+}
+
+const fv_op FV_OP(read_positions) = {
+    .name = "read_positions",
+    .family = "ptychography",
+    .brief = "read where the frames of a scan were taken",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(read_positions),
+    .result = FV_KIND_LIST,
+    .list = list,
+    .doc =
+        "A list of row and column of each frame in pixels of the object, from 0 on: y0, x0, y1, x1, ..., as ptycho takes them. "
+        "CXI keeps x, y, z in metres. If a reconstruction does not converge, the axes may be swapped (order) or turned (sign): "
+        "try them with a few iterations and compare residuals. The file is read while the pipeline is checked.",
+    .example = "at = scan_positions(\"fermat\", 64, 8)\n"
+               "o = complex_image(ones([128, 128]), phantom(\"cells\", [128, 128]) / 255)\n"
+               "write(diffract(o, make_probe(64, radius = 16), at)[0], \"frame.tif\")",
+    .see = "ptycho scan_positions read",
+};

@@ -1,0 +1,314 @@
+#!/usr/bin/python3
+"""diffract and ptycho against the formulas written out in numpy, simulated truth, and on several lattices."""
+import pathlib
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skip ptychography: {missing}")
+    sys.exit(0)
+
+from pipelines import Difference, near, refused, run, same, test
+
+N = 32
+SIZE = 20  # of the field of positions, in pixels
+
+
+def transform(wave):
+    return np.fft.fft2(wave)
+
+
+def shifted(probe, dy, dx):
+    fy, fx = np.fft.fftfreq(probe.shape[-2])[:, None], np.fft.fftfreq(probe.shape[-1])[None]
+    return np.fft.ifft2(np.fft.fft2(probe) * np.exp(-2j * np.pi * (fy * dy + fx * dx)))
+
+
+def raster(step):
+    return [(y, x) for y in np.arange(0, SIZE + 0.01, step) for x in np.arange(0, SIZE + 0.01, step)]
+
+
+def text(positions):
+    return "[" + ", ".join(f"{v:.6g}" for p in positions for v in p) + "]"
+
+
+def make_object(n=N + SIZE + 1):
+    y, x = np.mgrid[:n, :n] / n
+    return ((1 - 0.3 * (np.sin(9 * y) * np.cos(14 * x) > 0.2)) * np.exp(1j * np.sin(17 * x * y + 4 * y))).astype(np.complex64)
+
+
+def make_probe(radius=7.0, bend=0.02):
+    y, x = np.mgrid[:N, :N] - N / 2
+    soft = 1 / (1 + np.exp((np.hypot(y, x) - radius) * 2))
+    wave = soft * np.exp(1j * bend * (y**2 + x**2))
+    return (wave * np.sqrt(4e5 / np.sum(np.abs(wave)**2))).astype(np.complex64)
+
+
+def frames_of(obj, probe, positions):
+    out = []
+    for y, x in positions:
+        iy, ix = int(np.floor(y)), int(np.floor(x))
+        wave = shifted(probe, y - iy, x - ix) * obj[iy:iy + N, ix:ix + N]
+        out.append(np.fft.fftshift(np.abs(transform(wave))**2 / N**2))
+    return np.asarray(out, np.float32)
+
+
+def residual(frames, obj, probe, positions):
+    left = all_of = 0.0
+    for frame, (y, x) in zip(frames, positions):
+        iy, ix = int(np.floor(y)), int(np.floor(x))
+        wave = np.abs(transform(shifted(probe, y - iy, x - ix) * obj[iy:iy + N, ix:ix + N])) / N
+        a = np.sqrt(np.fft.ifftshift(frame))
+        left += np.abs(a - wave).sum()
+        all_of += a.sum()
+    return left / all_of
+
+
+def projected(wave, frame, free=None):
+    """The wave with the measured amplitudes."""
+    spectrum, a = transform(wave), np.sqrt(np.fft.ifftshift(frame)) * N
+    scale = a / np.maximum(np.abs(spectrum), 1e-20)
+    if free is not None:
+        scale = np.where(np.fft.ifftshift(free), 1, scale)
+    return np.fft.ifft2(spectrum * scale)
+
+
+def raar(frames, positions, probe, iterations, beta, rounds, free=None, damping=(0.02, 0.3)):
+    n = [int(max(p[d] for p in positions)) + N for d in (0, 1)]
+    obj = np.ones(n, complex)
+    probe = probe * np.sqrt(frames.sum() / len(frames) / np.sum(np.abs(probe)**2))
+    parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
+    z = [probe * obj[s] for s in parts]
+    for _ in range(iterations):
+        s = [probe * obj[k] for k in parts]
+        z = [beta * a + (1 - 2 * beta) * b + beta * projected(2 * b - a, f, free) for a, b, f in zip(z, s, frames)]
+        for _ in range(rounds):
+            num, den = np.zeros(n, complex), np.zeros(n)
+            for a, k in zip(z, parts):
+                num[k] += probe.conj() * a
+                den[k] += np.abs(probe)**2
+            g = damping[0] * den.max()
+            obj = (num + g * obj) / (den + g)
+            num = sum(obj[k].conj() * a for a, k in zip(z, parts))
+            den = sum(np.abs(obj[k])**2 for k in parts)
+            g = damping[1] * den.max()
+            probe = (num + g * probe) / (den + g)
+    return obj, probe
+
+
+def near_complex(ours, theirs, part):
+    size = np.abs(theirs).max()
+    off = np.abs(ours - theirs).max()
+    if not off <= part * size:
+        raise Difference(f"{off / size:.3g} of the largest value off")
+
+
+@test
+def diffraction_is_the_transform_of_probe_times_object():
+    obj, probe = make_object(), make_probe()
+    positions = [(0, 0), (3.25, 7.5), (20, 20.9), (11.1, 0)]
+    ours = run(f"diffract(o, p, {text(positions)})", o=obj, p=probe)
+    theirs = frames_of(obj, probe, positions)
+    near(ours, theirs, relative=2e-6)
+
+
+@test
+def a_frame_has_the_counts_of_its_wave():
+    obj, probe = np.exp(1j * np.angle(make_object())).astype(np.complex64), make_probe()
+    ours = run("diffract(o, p, [4, 5])", o=obj, p=probe)
+    near(ours.sum(), np.sum(np.abs(probe)**2), relative=1e-4)
+
+
+@test
+def iterations_are_those_of_the_formulas():
+    positions = raster(6)  # 16 frames: one block
+    frames = frames_of(make_object(), make_probe(), positions)
+    start = make_probe(8, 0.01)
+    free = np.zeros((N, N), bool)
+    free[3:6, 4:9] = True
+    for method, beta, rounds, mask in (("raar", 0.75, 2, None), ("dm", 1, 1, None), ("raar", 0.9, 3, free)):
+        obj, probe = raar(frames, positions, start, 4, beta, rounds, mask)
+        call = (f'ptycho(f, s, positions = {text(positions)}, method = "{method}", beta = {beta}, rounds = {rounds}, '
+                'iterations = 4')
+        arrays = dict(f=frames, s=start)
+        if mask is not None:
+            call += ", mask = m"
+            arrays["m"] = ~mask
+        near_complex(run(call + ")", **arrays), obj, 2e-5)
+        near_complex(run(call + ', output = "probe")', **arrays), probe, 2e-5)
+
+
+@test
+def least_squares_take_the_steps_that_leave_least():
+    positions = raster(6)
+    frames, start = frames_of(make_object(), make_probe(), positions), make_probe(8, 0.01)
+    probe = start * np.sqrt(frames.sum() / len(frames) / np.sum(np.abs(start)**2))
+    n = int(max(p[0] for p in positions)) + N
+    obj = np.ones((n, n), complex)
+    parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
+    error = [projected(probe * obj[k], f) - probe * obj[k] for k, f in zip(parts, frames)]
+    num, den = np.zeros((n, n), complex), np.zeros((n, n))
+    for e, k in zip(error, parts):
+        num[k] += probe.conj() * e
+        den[k] += np.abs(probe)**2
+    d = num / (den + 0.1 * den.max())
+    weight = sum(np.abs(obj[k])**2 for k in parts)
+    p = sum(obj[k].conj() * e for e, k in zip(error, parts)) / (weight + 0.3 * weight.max())
+    a = np.concatenate([(probe * d[k]).ravel() for k in parts])
+    b = np.concatenate([(p * obj[k]).ravel() for k in parts])
+    matrix = np.stack([np.concatenate([v.real, v.imag]) for v in (a, b)], 1)
+    right = np.concatenate([np.concatenate([e.ravel() for e in error]).real, np.concatenate([e.ravel() for e in error]).imag])
+    along, aside = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    call = f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 16, object_damping = 0.1, iterations = 1'
+    near_complex(run(call + ")", f=frames, s=start), obj + along * d, 1e-4)
+    near_complex(run(call + ', output = "probe")', f=frames, s=start), probe + aside * p, 1e-4)
+
+
+@test
+def error_waves_point_along_the_gradient():
+    """Half the sum of (a - |wave|)^2 changes by - Re <error, change> to first order: finite differences along the object."""
+    positions = raster(10)
+    obj, probe = make_object(), make_probe()
+    frames, other = frames_of(obj, probe, positions), make_probe(8, 0.01)
+    rng = np.random.default_rng(3)
+    n = obj.shape[0]
+    change = rng.normal(size=(n, n)) + 1j * rng.normal(size=(n, n))
+    parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
+
+    def loss(o):
+        left = (np.sqrt(np.fft.ifftshift(f)) - np.abs(transform(other * o[k])) / N for k, f in zip(parts, frames))
+        return sum(np.sum(v**2) for v in left) / 2
+
+    scan = "[" + ", ".join(f"{i}, {int(y)}, {int(x)}, 0" for i, (y, x) in enumerate(positions)) + "]"
+    waves = run(f'ptycho_waves(ptycho_frames(f, {scan}, [0, 0]), split_complex(o), ptycho_start(p, shifts = [0, 0]), '
+                f'scan = {scan}, shifts = [0, 0], kind = "error")', f=frames, o=obj, p=other)
+    error = waves[0, :N].reshape(N, 16, 2, N)
+    error = error[:, :, 0] + 1j * error[:, :, 1]
+    slope = -sum(np.sum((error[:, j].conj() * (other * change[k]))).real for j, k in enumerate(parts))
+    step = 1e-4
+    measured = (loss(obj + step * change) - loss(obj - step * change)) / (2 * step)
+    if abs(measured - slope) > 1e-3 * abs(slope):
+        raise Difference(f"finite differences give {measured}, the error waves {slope}")
+
+
+@test
+def truth_is_found_without_noise():
+    positions = [(y + (i * 7 % 3) - 1 if 0 < y < 20 else y, x) for i, (y, x) in enumerate(raster(4))]
+    obj, probe = make_object(), make_probe()
+    frames = frames_of(obj, probe, positions)
+    for method, extra, limit in (("raar", ", beta = 0.9", 0.005), ("lsq", ", group = 6, object_damping = 0.1", 0.005)):
+        call = f'ptycho(f, s, positions = {text(positions)}, method = "{method}", iterations = 120{extra}'
+        arrays = dict(f=frames, s=make_probe(7.5, 0.018))
+        ours = run(call + ")", **arrays), run(call + ', output = "probe")', **arrays)
+        r = residual(frames, *ours, positions)
+        if not r <= limit:
+            raise Difference(f"{method}: residual {r:.4f}")
+
+
+@test
+def two_modes_explain_what_one_cannot():
+    positions = raster(4)
+    obj, first = make_object(), make_probe()
+    second = (np.roll(first, 3, 1) * np.exp(0.4j * np.arange(N)) * 0.6).astype(np.complex64)
+    frames = frames_of(obj, first, positions) + frames_of(obj, second, positions)
+    left = [run(f"ptycho(f, s, positions = {text(positions)}, iterations = 60, modes = {m}, "
+                'output = "residuals")', table=True, f=frames, s=make_probe(7.5, 0.018)) for m in (1, 2)]
+    one, two = (float(t["residual"][-1]) for t in left)
+    if not two < 0.6 * one:
+        raise Difference(f"one mode leaves {one:.3f}, two {two:.3f}")
+
+
+@test
+def bits_do_not_depend_on_chunks_workers_or_engine():
+    positions = [(y + 0.3, x + 0.55) for y, x in raster(4)]
+    frames = frames_of(make_object(N + SIZE + 2), make_probe(), positions)
+    for method in ("raar", "lsq"):
+        call = f'ptycho(f, positions = {text(positions)}, method = "{method}", iterations = 3, group = 20)'
+        whole = run(call, f=frames)
+        for options in (("--workers", "1"), ("--workers", "3"), ("--chunk", "7"), ("--engine", "processes", "--workers", "2")):
+            same(run(call, *options, f=frames), whole)
+
+
+@test
+def positions_come_from_tables_arrays_and_scans():
+    obj, probe, at = make_object(), make_probe(), np.array([(0, 0), (3, 7.5), (20, 20), (11, 0)])
+    theirs = run(f"diffract(o, p, {text(at)})", o=obj, p=probe)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/at.npy", at)
+        np.save(f"{folder}/three.npy", np.column_stack([at[:, ::-1] * 2e-8 + 5e-6, at[:, 0]]))
+        pathlib.Path(folder, "at.csv").write_text("x,y\n" + "".join(f"{x},{-y}\n" for y, x in at))
+        calls = [f'"{folder}/at.npy", order = "yx"', f'"{folder}/three.npy", pixel = 2e-8', f'"{folder}/at.csv", sign = [-1, 1]']
+        try:
+            import h5py
+        except ImportError:
+            print("skip positions_of_cxi: no h5py")
+        else:
+            with h5py.File(f"{folder}/scan.cxi", "w") as file:
+                file["/entry_1/sample_1/geometry_1/translation"] = np.column_stack([at[:, ::-1] * 1e-8, at[:, 0] * 0])
+            calls.append(f'"{folder}/scan.cxi", pixel = 1e-8')
+        for call in calls:
+            near(run(f"diffract(o, p, read_positions({call}))", o=obj, p=probe), theirs, call, relative=1e-5)
+        refused(f'diffract(o, p, read_positions("{folder}/none.npy"))', "there is no file", o=obj, p=probe)
+
+
+@test
+def frames_are_cut_around_the_beam():
+    a = np.arange(2 * 11 * 13, dtype=np.float32).reshape(2, 11, 13)
+    same(run("crop_frames(a)", a=a), a[:, 1:9, 2:10])
+    same(run("crop_frames(a, size = [6, 5], center = [4, 8])", a=a), a[:, 1:7, 6:11])
+    refused("crop_frames(a, size = 8, center = [2, 6])", "do not fit", a=a)
+    refused("crop_frames(a, size = 11)", "product of 2, 3, 5 and 7", a=a)
+
+
+@test
+def rings_correlate_as_in_numpy():
+    rng = np.random.default_rng(5)
+    a = rng.normal(size=(24, 30)) + 1j * rng.normal(size=(24, 30))
+    a, b = a.astype(np.complex64), (np.exp(0.7j) * (a + 0.5 * rng.normal(size=a.shape))).astype(np.complex64)
+    ours = run("frc(a, b, taper = 0)", table=True, a=a, b=b)
+    fa, fb = np.fft.fft2(a), np.fft.fft2(b)
+    fy, fx = np.abs(np.fft.fftfreq(24))[:, None], np.abs(np.fft.fftfreq(30))[None]
+    rings = np.floor(np.hypot(fy, fx) * 24 + 0.5).astype(int)
+    inside = rings <= 12
+    turn = np.exp(-1j * np.angle(np.sum((fa * fb.conj())[inside])))
+    for k in range(13):
+        r = rings == k
+        theirs = np.sum((fa * fb.conj())[r] * turn).real / np.sqrt(np.sum(np.abs(fa[r])**2) * np.sum(np.abs(fb[r])**2))
+        near(ours["correlation"][k], theirs, f"ring {k}", relative=1e-6)
+        n = np.sqrt(r.sum())
+        near(ours["half_bit"][k], (0.2071 + 1.9102 / n) / (1.2071 + 0.9102 / n), relative=1e-9)
+    whole = run("frc(a, a)", table=True, a=rng.normal(size=(9, 10, 11)).astype(np.float32))
+    near(whole["correlation"], np.ones(5), relative=1e-9)
+
+
+def fails(expression, words, **arrays):
+    """It runs, and what the data lack is told."""
+    try:
+        run(expression, **arrays)
+    except Difference as told:
+        if words not in str(told):
+            raise
+        return
+    raise Difference(f"{expression} is accepted")
+
+
+@test
+def mistakes_are_told():
+    frames, none = np.ones((4, 8, 8), np.float32), np.ones((8, 8), np.complex64)
+    spread = "[0, 0, 0, 3, 3, 0, 3, 3]"
+    refused("ptycho(f, positions = [0, 0, 0, 3, 3, 0])", "3 positions", f=frames)
+    refused("ptycho(f, positions = [0, 0])", "not enough", f=frames[:1])
+    refused("ptycho(f, positions = [0, 0, 0, 99, 99, 0, 99, 99])", "overlap too little", f=frames)
+    refused("ptycho(f, positions = [0, 0, 0, 3e9, 3e9, 0, 3, 3])", "in metres", f=frames)
+    refused("ptycho(f, positions = [0, 0, 3])", "row and a column", f=frames)
+    refused(f"ptycho(f, positions = {spread})", "crop_frames", f=np.ones((4, 11, 8), np.float32))
+    refused(f"ptycho(f, p, positions = {spread})", "pixels of a frame", f=frames, p=np.ones((9, 8), np.complex64))
+    fails(f"ptycho(f, p, positions = {spread})", "0 everywhere", f=frames, p=none * 0)
+    fails(f"ptycho(f, p, positions = {spread})", "nothing to reconstruct", f=frames * 0, p=none)
+    fails(f"ptycho(f, p, positions = {spread})", "not finite", f=frames, p=none * np.nan)
+    refused("diffract(o, p, [0, 0, 30, 30])", "leaves the object", o=make_object(), p=make_probe())
+    refused("phase(f)", "must be complex", f=frames)
+
+
+test.main()
