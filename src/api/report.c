@@ -4,6 +4,7 @@
 #include "api/stage_times.h"
 #include "base/file.h"
 #include "store/store_place.h"
+#include "story/report_page.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <fovea/report.h>
@@ -143,5 +144,16 @@ fv_status fv_run_report(const char *run_folder, fv_form form, char **text, fv_er
     if (status == FV_OK) status = fv__record_residuals(run_folder, &f.residuals, &f.nresiduals, error);
     if (status == FV_OK) *text = form == FV_FORM_JSON ? print_json(run_folder, &f) : print_text(&f);
     free(f.residuals);
+    return status;
+}
+
+fv_status fv_run_report_page(const char *run_folder, bool hash, const char *path, fv_error *error) {
+    fv_story *story;
+    fv_bytes  page = { 0 };
+    FV_TRY(fv__story_open(run_folder, &story, error));
+    fv__report_page(story, &(fv_page_options){ .hash = hash }, &page);
+    fv_status status = fv__file_write_all(path, page.data, page.size, false, error);
+    fv__bytes_release(&page);
+    fv__story_close(story);
     return status;
 }

@@ -191,16 +191,20 @@ static void put_shape(fv_bytes *out, const fv_shape *s) {
         fv__bytes_printf(out, "/>\n");
 }
 
+void fv__drawing_svg(const fv_drawing *d, fv_bytes *out) {
+    put_number(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", d->width);
+    put_number(out, "pt\" height=\"", d->height);
+    put_number(out, "pt\" viewBox=\"0 0 ", d->width);
+    put_number(out, " ", d->height);
+    fv__bytes_printf(out, "\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n"
+                          "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n");
+    for (int i = 0; i < d->count; i++) put_shape(out, &d->shapes[i]);
+    fv__bytes_printf(out, "</svg>\n");
+}
+
 static fv_status write_svg(const fv_drawing *d, const char *path, fv_error *error) {
     fv_bytes out = { 0 };
-    put_number(&out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", d->width);
-    put_number(&out, "pt\" height=\"", d->height);
-    put_number(&out, "pt\" viewBox=\"0 0 ", d->width);
-    put_number(&out, " ", d->height);
-    fv__bytes_printf(&out, "\" font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n"
-                           "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n");
-    for (int i = 0; i < d->count; i++) put_shape(&out, &d->shapes[i]);
-    fv__bytes_printf(&out, "</svg>\n");
+    fv__drawing_svg(d, &out);
     fv_status status = fv__file_write_all(path, out.data, out.size, false, error);
     fv__bytes_release(&out);
     return status;

@@ -39,6 +39,8 @@ double fv__text_width(const char *text, double size);
 /* The text, or its beginning with "…" where it would be wider than room. The caller frees. */
 char *fv__text_fit(const char *text, double size, double room);
 
+/* Appends it as SVG. */
+void fv__drawing_svg(const fv_drawing *drawing, fv_bytes *out);
 /* Writes the file `path` in the format that the extension of `name` tells: svg, png or pdf. */
 fv_status fv__drawing_write(const fv_drawing *drawing, const char *path, const char *name, fv_error *error);
 

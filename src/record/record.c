@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BUFFER = 1 << 16 };
+#define OFTEN 0.25 /* seconds after which what was told is written, for those who watch */
 
 struct fv_record {
     char           *path;
@@ -21,7 +23,26 @@ struct fv_record {
     fv_error        failure;              /* the first; code FV_OK: none */
     fv_spent        spent[FV_MOST_SPENT]; /* since it was last written */
     int             nspent;
+    int             noutputs;
+    fv_bytes        nodes, stages; /* fv_node_spent, fv_stage_facts: the same */
 };
+
+/* What this process takes right now. */
+static void append_memory(fv_record *record) {
+    char            text[64] = "";
+    long long       pages = 0;
+    struct timespec now;
+    int             fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (read(fd, text, sizeof text - 1) > 0) sscanf(text, "%*s %lld", &pages);
+    close(fd);
+    clock_gettime(CLOCK_REALTIME, &now);
+    fv__memory_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__MEMORY };
+    slot.time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    slot.resident = pages * sysconf(_SC_PAGESIZE);
+    fv__slot_seal(&slot);
+    fv__bytes_append(&record->buffer, &slot, FV_SLOT);
+}
 
 fv_status fv__record_open(const char *folder, const char *worker, fv_record **result, fv_error *error) {
     *result = NULL;
@@ -42,6 +63,7 @@ fv_status fv__record_open(const char *folder, const char *worker, fv_record **re
     record->facts = (uint64_t)(record->end / FV_SLOT);
     record->flushed = fv__now();
     pthread_mutex_init(&record->mutex, NULL);
+    append_memory(record);
     *result = record;
     return FV_OK;
 }
@@ -57,6 +79,23 @@ void fv__spent_add(fv_spent *list, int *count, const char *op, double seconds) {
     list[i].seconds += seconds;
 }
 
+static void append_sums(fv_record *record) {
+    const fv_node_spent  *nodes = (const fv_node_spent *)(const void *)record->nodes.data;
+    const fv_stage_facts *stages = (const fv_stage_facts *)(const void *)record->stages.data;
+    for (size_t i = 0; i < record->nodes.size / sizeof *nodes; i++) {
+        fv__node_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__NODE, .spent = nodes[i] };
+        fv__slot_seal(&slot);
+        fv__bytes_append(&record->buffer, &slot, FV_SLOT);
+    }
+    for (size_t i = 0; i < record->stages.size / sizeof *stages; i++) {
+        fv__stage_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__STAGE, .facts = stages[i] };
+        fv__slot_seal(&slot);
+        fv__bytes_append(&record->buffer, &slot, FV_SLOT);
+    }
+    fv__bytes_clear(&record->nodes);
+    fv__bytes_clear(&record->stages);
+}
+
 static void append_spent(fv_record *record) {
     for (int i = 0; i < record->nspent; i++) {
         fv__spent_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__SPENT, .spent = record->spent[i] };
@@ -69,6 +108,8 @@ static void append_spent(fv_record *record) {
 /* Mutex held; released while writing, so that others go on meanwhile. */
 static void write_buffer(fv_record *record) {
     append_spent(record);
+    append_sums(record);
+    append_memory(record);
     fv_bytes out = record->buffer;
     int64_t  offset = record->end;
     record->buffer = (fv_bytes){ 0 };
@@ -92,7 +133,7 @@ static void append(fv_record *record, const void *slot) {
 }
 
 static void flush_old(fv_record *record) {
-    if (fv__now() - record->flushed > 1) write_buffer(record);
+    if (fv__now() - record->flushed > OFTEN) write_buffer(record);
 }
 
 void fv__record_task(fv_record *record, const fv_task_facts *f) {
@@ -129,10 +170,48 @@ void fv__record_fact(fv_record *record, const char *name, const char *value) {
     free(text);
 }
 
+void fv__record_output(fv_record *record, const char *path) {
+    if (!record) return;
+    pthread_mutex_lock(&record->mutex);
+    bool named = record->noutputs++ < FV_MOST_OUTPUTS;
+    pthread_mutex_unlock(&record->mutex);
+    if (named) fv__record_fact(record, "output", path);
+}
+
 void fv__record_spent(fv_record *record, const char *op, double seconds) {
     if (!record) return;
     pthread_mutex_lock(&record->mutex);
     fv__spent_add(record->spent, &record->nspent, op, seconds);
+    pthread_mutex_unlock(&record->mutex);
+}
+
+void fv__record_node(fv_record *record, int64_t part, int64_t node, double seconds) {
+    if (!record) return;
+    pthread_mutex_lock(&record->mutex);
+    fv_node_spent *all = (fv_node_spent *)(void *)record->nodes.data;
+    size_t         i = 0, count = record->nodes.size / sizeof *all;
+    while (i < count && (all[i].node != node || all[i].part != part)) i++;
+    if (i < count)
+        all[i].seconds += seconds;
+    else
+        fv__bytes_append(&record->nodes, &(fv_node_spent){ part, node, seconds }, sizeof *all);
+    pthread_mutex_unlock(&record->mutex);
+}
+
+void fv__record_stage(fv_record *record, const fv_stage_facts *facts) {
+    if (!record) return;
+    pthread_mutex_lock(&record->mutex);
+    fv_stage_facts *all = (fv_stage_facts *)(void *)record->stages.data;
+    size_t          i = 0, count = record->stages.size / sizeof *all;
+    while (i < count && (all[i].stage != facts->stage || all[i].part != facts->part)) i++;
+    if (i < count) {
+        all[i].items += facts->items;
+        all[i].tasks += facts->tasks;
+        all[i].found += facts->found;
+        all[i].spared += facts->spared;
+    } else
+        fv__bytes_append(&record->stages, facts, sizeof *facts);
+    flush_old(record);
     pthread_mutex_unlock(&record->mutex);
 }
 
@@ -162,6 +241,8 @@ void fv__record_close(fv_record *record) {
     close(record->fd);
     pthread_mutex_destroy(&record->mutex);
     fv__bytes_release(&record->buffer);
+    fv__bytes_release(&record->nodes);
+    fv__bytes_release(&record->stages);
     free(record->path);
     free(record);
 }

@@ -29,6 +29,22 @@ enum { FV_MOST_SPENT = 256 }; /* operators of a run that are told apart */
 /* Adds to the operator's entry, or a new one; *count says how many there are. */
 void fv__spent_add(fv_spent *list, int *count, const char *op, double seconds);
 
+/* What became of the tasks of a stage, as items were opened. Stages are numbered in each part of the run: that of each segment of
+ * its text. The tasks of a stage that was looked at are tasks, found or spared. */
+typedef struct fv_stage_facts {
+    int64_t part, stage;
+    int64_t items;  /* that were opened */
+    int64_t tasks;  /* to do */
+    int64_t found;  /* not to do: what they make was there from an earlier run */
+    int64_t spared; /* not to do: nothing that is still to be made needs them */
+} fv_stage_facts;
+
+/* Seconds of all workers in one node of the graph of a part. */
+typedef struct fv_node_spent {
+    int64_t part, node;
+    double  seconds;
+} fv_node_spent;
+
 /* How well a solver explains what was measured, before (of cgls, after) an iteration: norms of what is left over of what was
  * measured, of all slices together and of the best and the worst one. */
 typedef struct fv_residual {
@@ -44,8 +60,14 @@ fv_status fv__record_open(const char *folder, const char *worker, fv_record **re
 /* Thread-safe, buffered; a killed process loses at most what was not flushed. record NULL: nobody keeps one. */
 void fv__record_task(fv_record *record, const fv_task_facts *facts);
 /* A named fact of the run: "text", "command", "host", "workers", "memory", "error item.png", ... */
-void      fv__record_fact(fv_record *record, const char *name, const char *value);
-void      fv__record_spent(fv_record *record, const char *op, double seconds);
+void fv__record_fact(fv_record *record, const char *name, const char *value);
+void fv__record_spent(fv_record *record, const char *op, double seconds);
+/* A file that is complete. Of very many only the first ones are named, so that the log stays small. */
+void fv__record_output(fv_record *record, const char *path);
+enum { FV_MOST_OUTPUTS = 200 };
+/* Added up until they are written. */
+void      fv__record_node(fv_record *record, int64_t part, int64_t node, double seconds);
+void      fv__record_stage(fv_record *record, const fv_stage_facts *facts);
 void      fv__record_residual(fv_record *record, const fv_residual *residual);
 fv_status fv__record_flush(fv_record *record, fv_error *error); /* also tells of earlier writes that failed */
 void      fv__record_close(fv_record *record);
@@ -53,7 +75,9 @@ void      fv__record_close(fv_record *record);
 /* Builds FOLDER/record.db from all logs there; replaces an older one atomically. Tables: run(name, value), equal lines once;
  * task(key, item, stage, task, process, worker, start, wait, read, compute, write, bytes_read, bytes_written, memory, status),
  * where key is 32 hexadecimal digits, process the name of the log and status a word: "ok", "input", ...; residual(item, line,
- * operator, call, iteration, residual, least, most, slices), one for each iteration of each call; spent(operator, seconds). */
+ * operator, call, iteration, residual, least, most, slices), one for each iteration of each call; spent(operator, seconds);
+ * memory(process, time, resident), what the process took, a few times a second; stage(part, stage, items, tasks, found, spared);
+ * node(part, node, seconds). What FOLDER/graph.json says of parts, stages and nodes is the value of "graph" in run. */
 fv_status fv__record_build(const char *folder, fv_error *error);
 /* Calls visit for every task line of all logs in the folder; process is the name of the log. */
 fv_status fv__record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),

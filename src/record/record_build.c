@@ -7,7 +7,8 @@
 
 typedef struct database {
     sqlite3      *sql;
-    sqlite3_stmt *task, *fact, *residual;
+    sqlite3_stmt *task, *fact, *residual, *memory, *stage, *node;
+    bool          failed; /* a row of the last three could not be inserted */
     const char   *path;
 } database;
 
@@ -89,6 +90,62 @@ static fv_status insert_spent(const database *d, const fv_spent *list, int count
     return code == SQLITE_OK || code == SQLITE_DONE ? FV_OK : refused(d, error);
 }
 
+static void step(database *d, sqlite3_stmt *s) {
+    if (sqlite3_step(s) != SQLITE_DONE) d->failed = true;
+    sqlite3_reset(s);
+}
+
+static void insert_memory(fv__visitor *v, const char *worker, double time, int64_t resident) {
+    database *d = v->context;
+    sqlite3_bind_text(d->memory, 1, worker, -1, SQLITE_STATIC);
+    sqlite3_bind_double(d->memory, 2, time);
+    sqlite3_bind_int64(d->memory, 3, resident);
+    step(d, d->memory);
+}
+
+static void add_stage(fv__visitor *v, const fv_stage_facts *f) {
+    database     *d = v->context;
+    const int64_t numbers[] = { f->part, f->stage, f->items, f->tasks, f->found, f->spared };
+    for (int i = 0; i < FV_COUNT(numbers); i++) sqlite3_bind_int64(d->stage, i + 1, numbers[i]);
+    step(d, d->stage);
+}
+
+static void add_node(fv__visitor *v, const fv_node_spent *spent) {
+    database *d = v->context;
+    sqlite3_bind_int64(d->node, 1, spent->part);
+    sqlite3_bind_int64(d->node, 2, spent->node);
+    sqlite3_bind_double(d->node, 3, spent->seconds);
+    step(d, d->node);
+}
+
+static bool prepare(database *d) {
+    return !sqlite3_prepare_v2(d->sql, "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &d->task, NULL) &&
+           !sqlite3_prepare_v2(d->sql, "INSERT INTO residual VALUES (?,?,?,?,?,?,?,?,?)", -1, &d->residual, NULL) &&
+           !sqlite3_prepare_v2(d->sql, "INSERT INTO memory VALUES (?,?,?)", -1, &d->memory, NULL) &&
+           !sqlite3_prepare_v2(d->sql,
+                               "INSERT INTO stage VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET items = items + excluded.items,"
+                               " tasks = tasks + excluded.tasks, found = found + excluded.found,"
+                               " spared = spared + excluded.spared",
+                               -1, &d->stage, NULL) &&
+           !sqlite3_prepare_v2(d->sql,
+                               "INSERT INTO node VALUES (?,?,?)"
+                               " ON CONFLICT DO UPDATE SET seconds = seconds + excluded.seconds",
+                               -1, &d->node, NULL) &&
+           !sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL);
+}
+
+/* The graph lies beside the logs, where those who share a run find it. */
+static fv_status insert_graph(fv__visitor *v, const char *folder, fv_error *error) {
+    char     *path = fv__sprintf("%s/graph.json", folder);
+    fv_bytes  text = { 0 };
+    fv_status status = FV_OK;
+    if (fv__file_exists(path) && fv__file_read_all(path, (size_t)64 << 20, &text, NULL) == FV_OK)
+        status = insert_fact(v, "graph", (char *)text.data, error);
+    fv__bytes_release(&text);
+    free(path);
+    return status;
+}
+
 static fv_status fill(database *d, const char *folder, fv_error *error) {
     /* Nobody sees the file before it is whole, so no journal is needed; it is synced at the end. */
     const char *schema =
@@ -100,16 +157,25 @@ static fv_status fill(database *d, const char *folder, fv_error *error) {
         " memory INTEGER, status TEXT NOT NULL);"
         "CREATE TABLE residual (item INTEGER, line INTEGER, operator TEXT, call TEXT, iteration INTEGER, residual REAL,"
         " least REAL, most REAL, slices INTEGER);"
-        "CREATE TABLE spent (operator TEXT NOT NULL, seconds REAL);";
-    if (sqlite3_exec(d->sql, schema, NULL, NULL, NULL) ||
-        sqlite3_prepare_v2(d->sql, "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &d->task, NULL) ||
-        sqlite3_prepare_v2(d->sql, "INSERT INTO residual VALUES (?,?,?,?,?,?,?,?,?)", -1, &d->residual, NULL) ||
-        sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL))
-        return refused(d, error);
+        "CREATE TABLE spent (operator TEXT NOT NULL, seconds REAL);"
+        "CREATE TABLE memory (process TEXT, time REAL, resident INTEGER);"
+        "CREATE TABLE stage (part INTEGER, stage INTEGER, items INTEGER, tasks INTEGER, found INTEGER, spared INTEGER,"
+        " PRIMARY KEY (part, stage));"
+        "CREATE TABLE node (part INTEGER, node INTEGER, seconds REAL, PRIMARY KEY (part, node));";
+    if (sqlite3_exec(d->sql, schema, NULL, NULL, NULL) || !prepare(d)) return refused(d, error);
     fv_bytes    residuals = { 0 };
     fv_spent    spent[FV_MOST_SPENT];
-    fv__visitor v = { .task = insert_task, .fact = insert_fact, .residuals = &residuals, .spent = spent, .context = d };
+    fv__visitor v = { .task = insert_task,
+                      .fact = insert_fact,
+                      .memory = insert_memory,
+                      .stage = add_stage,
+                      .node = add_node,
+                      .residuals = &residuals,
+                      .spent = spent,
+                      .context = d };
     fv_status   status = fv__record_visit(folder, &v, error);
+    if (status == FV_OK && d->failed) status = refused(d, error);
+    if (status == FV_OK) status = insert_graph(&v, folder, error);
     if (status == FV_OK) status = insert_residuals(d, &residuals, error);
     if (status == FV_OK) status = insert_spent(d, spent, v.nspent, error);
     fv__bytes_release(&residuals);
@@ -134,6 +200,9 @@ fv_status fv__record_build(const char *folder, fv_error *error) {
     sqlite3_finalize(d.task);
     sqlite3_finalize(d.fact);
     sqlite3_finalize(d.residual);
+    sqlite3_finalize(d.memory);
+    sqlite3_finalize(d.stage);
+    sqlite3_finalize(d.node);
     if (sqlite3_close(d.sql) && status == FV_OK) status = fv_fail(error, FV_ERROR_IO, "cannot close %s", path);
     if (status == FV_OK) status = sync_file(temporary, error);
     if (status == FV_OK) status = fv__path_replace(temporary, path, error);

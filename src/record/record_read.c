@@ -25,25 +25,48 @@ static fv_status visit_fact(fv__visitor *v, const fv__fact_slot *slot, fv_error 
     return status;
 }
 
-static fv_status visit_log(const char *path, const char *worker, fv__visitor *v, fv_error *error) {
+/* The small ones. */
+static void visit_sums(fv__visitor *v, const char *worker, const void *slot, uint32_t kind) {
+    const fv__memory_slot *memory = slot;
+    const fv_spent        *spent = &((const fv__spent_slot *)slot)->spent;
+    if (kind == FV__RESIDUAL && v->residuals)
+        fv__bytes_append(v->residuals, &((const fv__residual_slot *)slot)->residual, sizeof(fv_residual));
+    if (kind == FV__SPENT && v->spent) fv__spent_add(v->spent, &v->nspent, spent->op, spent->seconds);
+    if (kind == FV__MEMORY && v->memory) v->memory(v, worker, memory->time, memory->resident);
+    if (kind == FV__STAGE && v->stage) v->stage(v, &((const fv__stage_slot *)slot)->facts);
+    if (kind == FV__NODE && v->node) v->node(v, &((const fv__node_slot *)slot)->spent);
+}
+
+static fv_status visit_piece(fv__visitor *v, const char *worker, const fv_bytes *piece, size_t *whole, fv_error *error) {
+    fv_status status = FV_OK;
+    *whole = 0;
+    for (size_t i = 0; status == FV_OK && i < piece->size; i += FV_SLOT) {
+        const fv__task_slot *slot = (const fv__task_slot *)(const void *)(piece->data + i);
+        if (!fv__slot_valid(slot, FV__RECORD_MAGIC)) continue;
+        *whole = i + FV_SLOT;
+        if (slot->kind == FV__TASK && v->task)
+            status = v->task(v, worker, slot, error);
+        else if (slot->kind == FV__FACT && v->fact)
+            status = visit_fact(v, (const fv__fact_slot *)(const void *)slot, error);
+        else
+            visit_sums(v, worker, slot, slot->kind);
+    }
+    return status;
+}
+
+fv_status fv__record_visit_log(const char *path, const char *worker, int64_t *at, fv__visitor *v, fv_error *error) {
     int fd;
     FV_TRY(fv__file_open_read(path, &fd, error));
     fv_bytes  piece = { 0 };
     fv_status status = FV_OK;
-    v->part = UINT32_MAX;
-    for (int64_t at = 0; status == FV_OK;) {
-        status = fv__slots_read(fd, path, &at, INT64_MAX, &piece, error);
+    if (!*at) v->part = UINT32_MAX;
+    for (int64_t next = *at; status == FV_OK;) {
+        int64_t begin = next;
+        size_t  whole;
+        status = fv__slots_read(fd, path, &next, INT64_MAX, &piece, error);
         if (piece.size == 0) break;
-        for (size_t i = 0; status == FV_OK && i < piece.size; i += FV_SLOT) {
-            const fv__task_slot *slot = (const fv__task_slot *)(const void *)(piece.data + i);
-            if (!fv__slot_valid(slot, FV__RECORD_MAGIC)) continue;
-            if (slot->kind == FV__TASK && v->task) status = v->task(v, worker, slot, error);
-            if (slot->kind == FV__FACT && v->fact) status = visit_fact(v, (const fv__fact_slot *)(const void *)slot, error);
-            if (slot->kind == FV__RESIDUAL && v->residuals)
-                fv__bytes_append(v->residuals, &((const fv__residual_slot *)(const void *)slot)->residual, sizeof(fv_residual));
-            const fv_spent *spent = &((const fv__spent_slot *)(const void *)slot)->spent;
-            if (slot->kind == FV__SPENT && v->spent) fv__spent_add(v->spent, &v->nspent, spent->op, spent->seconds);
-        }
+        if (status == FV_OK) status = visit_piece(v, worker, &piece, &whole, error);
+        if (status == FV_OK && whole) *at = begin + (int64_t)whole;
     }
     fv__bytes_release(&piece);
     close(fd);
@@ -52,25 +75,35 @@ static fv_status visit_log(const char *path, const char *worker, fv__visitor *v,
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-fv_status fv__record_visit(const char *folder, fv__visitor *v, fv_error *error) {
+fv_status fv__record_logs(const char *folder, fv_arena *arena, char ***workers, size_t *count, fv_error *error) {
     DIR *dir = opendir(folder);
+    *workers = NULL;
+    *count = 0;
     if (!dir) return fv_fail(error, FV_ERROR_INPUT, "cannot list %s: %s", folder, strerror(errno));
-    fv_arena  arena = { 0 };
-    fv_bytes  names = { 0 };
-    fv_status status = FV_OK;
+    fv_bytes names = { 0 };
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name);
         if (length < 9 || strncmp(entry->d_name, "task-", 5) || strcmp(entry->d_name + length - 4, ".log")) continue;
-        char *worker = fv__arena_strndup(&arena, entry->d_name + 5, length - 9);
+        char *worker = fv__arena_strndup(arena, entry->d_name + 5, length - 9);
         fv__bytes_append(&names, &worker, sizeof worker);
     }
     closedir(dir);
-    char **workers = (char **)(void *)names.data;
-    size_t count = names.size / sizeof *workers;
-    if (count) qsort(workers, count, sizeof *workers, by_name);
-    for (size_t i = 0; status == FV_OK && i < count; i++)
-        status = visit_log(fv__arena_printf(&arena, "%s/task-%s.log", folder, workers[i]), workers[i], v, error);
-    fv__bytes_release(&names);
+    *workers = (char **)(void *)names.data;
+    *count = names.size / sizeof **workers;
+    if (*count) qsort(*workers, *count, sizeof **workers, by_name);
+    return FV_OK;
+}
+
+fv_status fv__record_visit(const char *folder, fv__visitor *v, fv_error *error) {
+    fv_arena  arena = { 0 };
+    char    **workers;
+    size_t    count;
+    fv_status status = fv__record_logs(folder, &arena, &workers, &count, error);
+    for (size_t i = 0; status == FV_OK && i < count; i++) {
+        int64_t at = 0;
+        status = fv__record_visit_log(fv__arena_printf(&arena, "%s/task-%s.log", folder, workers[i]), workers[i], &at, v, error);
+    }
+    free(workers);
     fv__bytes_release(&v->text);
     fv__arena_release(&arena);
     return status;
