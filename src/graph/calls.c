@@ -3,6 +3,7 @@
 #include "graph/build.h"
 #include "graph/items.h"
 #include "op/array.h"
+#include "op/axes.h"
 #include "op/familiar.h"
 #include <math.h>
 #include <stdio.h>
@@ -289,6 +290,31 @@ static value named_array(builder *b, const call *c) {
     return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "%s: the program bound no array named \"%s\"", c->op->name, name);
 }
 
+/* Its pattern stands for a frame of a stream that is in memory. */
+static bool is_frame(const builder *b, const call *c, const fv_param *file) {
+    const char *pattern = *(const char *const *)((const char *)c->params + file->offset);
+    return b->bindings->live.frame && pattern && !strcmp(b->bindings->live.pattern, pattern);
+}
+
+/* The frame in the place of a file. Of the parameters of a reader, only names of axes mean something to it. */
+static value live_frame(builder *b, const call *c, const fv_param *file) {
+    const fv_param *axes = fv__params_find(c->op, "axes");
+    fv_array        frame = *b->bindings->live.frame;
+    fv_error        error = { 0 };
+    fv_node        *node;
+    for (int a = 0; a < c->expr->nargs; a++) {
+        const char *name = c->expr->args[a].name;
+        if (name && strcmp(name, file->name) && (!axes || strcmp(name, axes->name)))
+            return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL,
+                               "%s: %s is about files, and means nothing to frames that come as messages", c->op->name, name);
+    }
+    const char *names = axes ? *(const char *const *)((const char *)c->params + axes->offset) : NULL;
+    if (names && *names && fv__axes_name(&frame.type, names, &error) != FV_OK)
+        return fv__from_error(b, c->expr->span, c->op, &error);
+    if (fv__graph_array(b->graph, &frame, &node, &error) != FV_OK) return fv__from_error(b, c->expr->span, c->op, &error);
+    return node_value(node);
+}
+
 static value expand(builder *b, call *c, const char *text);
 
 /* A footprint, a list, a geometry or a list of files; false: the operator gives none of these. */
@@ -349,6 +375,7 @@ APART static value finish_call(builder *b, call *c) {
     if (fold(b, c, &result)) return result;
     const fv_param *file = fv__params_file(c->op);
     bool            of_file = file && file->many;
+    if (of_file && is_frame(b, c, file)) return live_frame(b, c, file);
     if (of_file && (!is_joined(c) || is_grouped(c, file)) && choose_item(b, c, file, &error) != FV_OK)
         return fv__from_error(b, c->expr->span, c->op, &error);
     become(b, c);

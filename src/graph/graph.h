@@ -122,6 +122,12 @@ typedef struct fv_array { /* an image of the calling program; borrowed */
     int64_t        chunk[FV_MAX_DIMS]; /* of what is read */
 } fv_array;
 
+typedef struct fv_live {     /* a pattern of the text that stands for one item of a stream, whatever files there are */
+    const char     *pattern; /* NULL: nothing is live */
+    const char     *path;    /* of the item */
+    const fv_array *frame;   /* its pixels; NULL: they are in the file of that path */
+} fv_live;
+
 /* For measuring: of every source whose axis has this name and length, only the middle `take` of it are used. */
 typedef struct fv_crop {
     char    axis[8];
@@ -154,6 +160,7 @@ typedef struct fv_bindings {
     char          **keeps; /* variables whose value is wanted back */
     int             nkeeps;
     void *const    *rooms; /* by keep: memory of the caller's for an image; NULL: whoever wants one back gets memory of its own */
+    fv_live         live;
     fv_crop         part;
     char           *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;

@@ -139,8 +139,26 @@ static void add_listed(finder *f, const fv_expr *call, fv_span span) {
     keep(f, one);
 }
 
+static bool is_live(const fv_bindings *bindings, const char *pattern) {
+    return bindings->live.pattern && !strcmp(bindings->live.pattern, pattern);
+}
+
+/* The one item of a stream that is at hand. */
+static void add_live(finder *f, const char *pattern, fv_span span) {
+    found one = { .pattern = pattern, .span = span };
+    one.matches.match = fv__calloc(sizeof *one.matches.match);
+    one.matches.match[0].path = fv__arena_strdup(&one.matches.arena, f->bindings->live.path);
+    one.matches.count = 1;
+    one.matches.fixed = (size_t)(fv__path_name(f->bindings->live.path) - f->bindings->live.path);
+    keep(f, one);
+}
+
 static void add_collection(finder *f, const char *pattern, fv_span span, bool grouped) {
     if (is_known(f, pattern)) return;
+    if (is_live(f->bindings, pattern)) {
+        add_live(f, pattern, span);
+        return;
+    }
     found    one = { .pattern = pattern, .span = span, .grouped = grouped };
     fv_error error = { 0 };
     if (fv__pattern_find(pattern, fv__format_is_folder, &one.matches, &error) != FV_OK) {
@@ -181,7 +199,8 @@ static void note_files(finder *f, const fv_expr *call) {
     const char    *file = fv__text_named(f->bindings, f->program, given);
     const fv_expr *meant = fv__meant(f->program, given);
     bool           grouped = file && joined && fv__pattern_has_names(file);
-    if (file && (!joined || grouped) && fv__pattern_is(file)) add_collection(f, file, given->span, grouped);
+    bool           many = file && (fv__pattern_is(file) || is_live(f->bindings, file));
+    if (many && (!joined || grouped)) add_collection(f, file, given->span, grouped);
     if (file || !list_called(f->bindings, f->program, meant, &f->bindings->arena, &list)) return;
     if (!joined) {
         add_listed(f, meant, given->span);

@@ -155,6 +155,13 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     check_file_sink(b, sink);
 }
 
+/* The table that is printed of an image: of a transform its numbers; NULL: it has none. */
+static fv_node *list_of(builder *b, fv_node *image, fv_span span) {
+    fv_error error = { 0 };
+    fv_node *table = NULL;
+    return fv__graph_call(b->graph, fv__op_of_role(FV_OP_LIST), NULL, &image, span, &table, &error) == FV_OK ? table : NULL;
+}
+
 void fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v) {
     const fv_span span = statement->value->span;
     const char   *text = fv__arena_strdup(&b->graph->arena, statement->text);
@@ -167,12 +174,16 @@ void fv__add_statement_sink(builder *b, const fv_statement *statement, int index
         fv__add_sink(b, FV_SINK_PRINT, fv__graph_constant(b->graph, &scalar), index, span)->name = text;
         return;
     }
-    if (v->node->op && v->node->op->sink)
-        add_file_sink(b, v->node, index);
-    else if (v->node->type.kind == FV_KIND_IMAGE)
+    fv_node *node = v->node;
+    if (node->op && node->op->sink) {
+        add_file_sink(b, node, index);
+        return;
+    }
+    if (node->type.kind == FV_KIND_IMAGE) node = list_of(b, node, span);
+    if (!node)
         fv__mistake(b, span, FV_ERROR_USAGE,
-                    "only scalars and tables are printed; max(...) or measure(...) makes one of an image",
+                    "only scalars, tables and transforms are printed; max(...) or measure(...) makes one of an image",
                     "this image goes nowhere: write it, as in `... |> write(\"result.tif\")`");
     else
-        fv__add_sink(b, FV_SINK_PRINT, v->node, index, span)->name = text;
+        fv__add_sink(b, FV_SINK_PRINT, node, index, span)->name = text;
 }

@@ -93,6 +93,8 @@ void fv__diagnostics_release(fv_diagnostics *diagnostics);
  * is good. Never NULL. The text is copied. */
 fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics);
 void        fv__program_free(fv_program *program);
+/* Takes out the statements that stand alone: nothing is written or printed any more. */
+void fv__program_drop_bare(fv_program *program);
 /* The first statement that gives this name a value, or -1. */
 int fv__program_find(const fv_program *program, const char *name);
 

@@ -576,6 +576,16 @@ static void note_name(fv_program *program, int statement) {
     fv__hash_table_add(&program->names, true, (uint32_t)hash_of(s->name), (uint32_t)statement);
 }
 
+void fv__program_drop_bare(fv_program *program) {
+    int kept = 0;
+    for (int i = 0; i < program->nstatements; i++)
+        if (program->statements[i].kind != FV_STATEMENT_BARE) program->statements[kept++] = program->statements[i];
+    program->nstatements = kept;
+    free(program->names.slot);
+    program->names = (fv_hash_table){ 0 };
+    for (int i = 0; i < kept; i++) note_name(program, i);
+}
+
 fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics) {
     fv_program *program = fv__calloc(sizeof *program);
     size_t      length = strlen(text);

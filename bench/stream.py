@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Live data beside the same work in Python, on a real Kafka broker of this machine.
+
+    bench/stream.py [frames=150] [tiny=20000]
+
+Prints a table; nothing is asserted. kcat, which only takes the messages, is the floor. The Python consumer is confluent-kafka with
+scipy and zarr, from an environment in build/stream-peers that is made where PyPI can be reached.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import numpy  # noqa: E402
+from fovea_test import FOVEA, Skip, run  # noqa: E402
+from kafka import Broker  # noqa: E402
+
+PEER = """
+import sys, numpy, zarr
+from confluent_kafka import Consumer
+from scipy.ndimage import gaussian_filter
+consumer = Consumer({"bootstrap.servers": sys.argv[1], "group.id": "python", "auto.offset.reset": "earliest",
+                     "enable.auto.commit": False, "fetch.message.max.bytes": 67108864, "receive.message.max.bytes": 167108864})
+consumer.subscribe([sys.argv[2]])
+count = int(sys.argv[3])
+for i in range(count):
+    message = None
+    while message is None or message.error():
+        message = consumer.poll(1.0)
+    headers = {name: value.decode() for name, value in message.headers()}
+    shape = [int(n) for n in headers["fovea-shape"].split(",")]
+    frame = numpy.frombuffer(message.value(), headers["fovea-dtype"]).reshape(shape)
+    if sys.argv[4] == "zarr":
+        zarr.save(f"python/{i:06d}.zarr", gaussian_filter(frame.astype("float32"), 2))
+    else:
+        print(i, frame.mean())
+    consumer.commit(message, asynchronous=True)
+consumer.close()
+"""
+
+
+def python():
+    """The interpreter with confluent-kafka; None where it cannot be had."""
+    place = ROOT / "build" / "stream-peers"
+    program = place / "bin" / "python"
+    if not program.exists():
+        subprocess.run([sys.executable, "-m", "venv", place], check=False)
+        subprocess.run([program, "-m", "pip", "-q", "install", "confluent-kafka", "numpy", "scipy", "zarr"], check=False)
+    works = program.exists() and subprocess.run([program, "-c", "import confluent_kafka, scipy, zarr"], check=False).returncode == 0
+    return program if works else None
+
+
+def timed(command, folder, **options):
+    start = time.monotonic()
+    done = subprocess.run([str(word) for word in command], cwd=folder, capture_output=True, check=False, **options)
+    if done.returncode:
+        raise SystemExit(f"{command[:3]}: {done.stderr.decode()[-500:]}")
+    return time.monotonic() - start, done
+
+
+def write(folder, name, text):
+    (pathlib.Path(folder) / name).write_text(text)
+    return name
+
+
+def line(what, value, note=""):
+    print(f"{what:<62} {value:>14} {note}", flush=True)
+
+
+def throughput(broker, folder, frames):
+    rng = numpy.random.default_rng(0)
+    numpy.save(pathlib.Path(folder) / "stack.npy", rng.poisson(200, (frames, 1024, 1024)).astype("uint16"))
+    topic = broker.topic("large")
+    run("publish", "-q", "stack.npy", "--slices", "--to", topic, folder=folder)
+    megabytes = frames * 2.097
+    floor, _ = timed(["kcat", "-b", broker.address, "-t", "large", "-C", "-e", "-q", "-f", ""], folder)
+    line("2 MB frames: kcat, no work", f"{megabytes / floor:.0f} MB/s")
+    text = 'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "out/{stem}.zarr")\n'
+    ours, _ = timed([FOVEA, "stream", "-q", write(folder, "g.fov", text), "--bind", f"scans={topic}", "--once"], folder)
+    line("2 MB frames: fovea stream, gaussian, Zarr, all durable", f"{megabytes / ours:.0f} MB/s", f"{floor / ours:.0%} of kcat")
+    if python():
+        (pathlib.Path(folder) / "python").mkdir()
+        peer, _ = timed([python(), "-c", PEER, broker.address, "large", frames, "zarr"], folder)
+        line("2 MB frames: confluent-kafka, scipy, zarr, nothing durable", f"{megabytes / peer:.0f} MB/s",
+             f"fovea: {peer / ours:.1f} times as fast")
+    return frames / ours
+
+
+def latency(broker, folder, rate, frames):
+    topic = broker.topic("paced")
+    text = 'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "paced/{stem}.zarr")\n'
+    stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", write(folder, "l.fov", text), "--bind", f"scans={topic}",
+                               "--limit", str(frames)], cwd=folder, stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    numpy.save(pathlib.Path(folder) / "few.npy", numpy.load(pathlib.Path(folder) / "stack.npy", mmap_mode="r")[:frames])
+    run("publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{max(rate / 2, 1):.1f}/s", folder=folder)
+    delays = sorted(json.loads(event)["delay"] for event in stream.communicate()[0].splitlines())
+    line(f"from sent until durable, at {rate / 2:.0f} frames a second",
+         f"{1e3 * delays[len(delays) // 2]:.0f} ms", f"99th of a hundred: {1e3 * delays[len(delays) * 99 // 100]:.0f} ms")
+
+
+def tiny(broker, folder, count):
+    rng = numpy.random.default_rng(0)
+    numpy.save(pathlib.Path(folder) / "tiny.npy", rng.integers(0, 256, (count, 64, 64)).astype("uint8"))
+    topic = broker.topic("tiny")
+    run("publish", "-q", "tiny.npy", "--slices", "--to", topic, folder=folder)
+    text = 'scans = read("live/*.npy")\nwrite(count(scans > 128), "counts.db", table = "counts")\n'
+    ours, _ = timed([FOVEA, "stream", "-q", write(folder, "t.fov", text), "--bind", f"scans={topic}", "--once"], folder)
+    line("64 x 64 frames: counts into SQLite", f"{count / ours:.0f} frames/s")
+
+
+def tomography(broker, folder):
+    text = 'p = read("scans/*.npy", axes = "angle z x")\nwrite(fbp(p, parallel(range(0, 179))), "slices/{stem}.tif")\n'
+    (pathlib.Path(folder) / "scans").mkdir()
+    numpy.save(pathlib.Path(folder) / "scans" / "s.npy", numpy.random.default_rng(0).random((180, 16, 512), dtype="float32"))
+    topic = broker.topic("tomo")
+    run("run", "-q", write(folder, "f.fov", text), "--into", "warm", folder=folder)
+    stored, _ = timed([FOVEA, "run", "-q", "f.fov", "--into", "stored", "--fresh"], folder)
+    stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", "f.fov", "--bind", f"p={topic}", "--scan", "angle", "--count", "180",
+                               "--preview", "every=10", "--limit", "180"], cwd=folder, stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    run("publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", "20/s", folder=folder)
+    arrived, previews, last = {}, [], None
+    for event in map(json.loads, stream.communicate()[0].splitlines()):
+        if event["event"] == "frame":
+            arrived[event["frames"]] = event["time"] - event["seconds"]
+        if event["event"] == "preview":
+            previews.append(event["time"] - arrived[event["frames"]])
+        if event["event"] == "scan":
+            last = event["time"] - max(arrived.values())
+    previews.sort()
+    line("180 projections, 16 slices of 512 x 512: preview after its frame", f"{previews[len(previews) // 2]:.2f} s",
+         f"longest {previews[-1]:.2f} s, {len(previews)} of them")
+    line("final slices after the last projection", f"{last:.2f} s", f"the stored scan's run: {stored:.2f} s")
+
+
+def main():
+    options = dict(word.split("=") for word in sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="fovea-bench-") as folder:
+        try:
+            broker = Broker(folder)
+        except Skip as reason:
+            raise SystemExit(f"no broker: {reason}") from reason
+        with broker:
+            print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+            frames = int(options.get("frames", 150))
+            rate = throughput(broker, folder, frames)
+            latency(broker, folder, rate, min(frames, 100))
+            tiny(broker, folder, int(options.get("tiny", 20000)))
+            tomography(broker, folder)
+
+
+main()

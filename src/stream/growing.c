@@ -1,0 +1,260 @@
+/* Growing scans. */
+#include "stream/growing.h"
+#include "base/file.h"
+#include "base/take.h"
+#include "op/axes.h"
+#include "op/format.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct fv_growing {
+    fv_growing_options options;
+    char              *folder;
+    fv_scan_file     **scans;
+    int64_t            nscans;
+};
+
+fv_growing *fv__growing_new(const fv_growing_options *options) {
+    fv_growing *g = fv__calloc(sizeof *g);
+    g->options = *options;
+    g->folder = fv__strdup(options->folder);
+    g->options.folder = g->folder;
+    return g;
+}
+
+int64_t fv__growing_count(const fv_growing *g) { return g ? g->nscans : 0; }
+
+/* ---------------------------------------------------------------- files */
+
+typedef struct facts { /* in a file beside the slices */
+    char          name[256];
+    fv_image_type type;
+} facts;
+
+static fv_scan_file *add_scan(fv_growing *g, const char *name, const fv_image_type *type) {
+    fv_scan_file *scan = fv__calloc(sizeof *scan);
+    fv_hash       hash = fv__hash_bytes(name, strlen(name));
+    scan->name = fv__strdup(name);
+    scan->type = *type;
+    scan->path = fv__sprintf("%s/%016llx.slices", g->options.folder, (unsigned long long)hash.low);
+    scan->facts = fv__sprintf("%s/%016llx.scan", g->options.folder, (unsigned long long)hash.low);
+    scan->fd = -1;
+    scan->length = g->options.count;
+    scan->last = fv__now();
+    g->scans = fv__realloc(g->scans, (size_t)(g->nscans + 1) * sizeof *g->scans);
+    g->scans[g->nscans++] = scan;
+    return scan;
+}
+
+static void free_scan(fv_scan_file *scan) {
+    if (scan->fd >= 0) close(scan->fd);
+    fv__seen_release(&scan->have);
+    free(scan->name);
+    free(scan->path);
+    free(scan->facts);
+    free(scan);
+}
+
+void fv__growing_free(fv_growing *g) {
+    if (!g) return;
+    for (int64_t i = 0; i < g->nscans; i++) free_scan(g->scans[i]);
+    free(g->scans);
+    free(g->folder);
+    free(g);
+}
+
+void fv__growing_leave(fv_growing *g, int partition) {
+    for (int64_t i = g->nscans - 1; i >= 0; i--) {
+        if (g->scans[i]->partition != partition) continue;
+        free_scan(g->scans[i]);
+        g->scans[i] = g->scans[--g->nscans];
+    }
+}
+
+void fv__growing_done(fv_growing *g, fv_scan_file *scan) {
+    for (int64_t i = 0; i < g->nscans; i++)
+        if (g->scans[i] == scan) g->scans[i] = g->scans[--g->nscans];
+    fv__path_remove(scan->path, NULL);
+    fv__path_remove(scan->facts, NULL);
+    free_scan(scan);
+}
+
+static fv_status create(fv_scan_file *scan, fv_error *error) {
+    facts f = { .type = scan->type };
+    snprintf(f.name, sizeof f.name, "%s", scan->name);
+    FV_TRY(fv__file_write_all(scan->facts, &f, sizeof f, true, error));
+    return fv__file_open_update(scan->path, &scan->fd, error);
+}
+
+static void have(fv_scan_file *scan, int64_t index) {
+    if (!fv__seen_add(&scan->have, "", index)) return;
+    scan->have_count++;
+    scan->most = FV_MAX(scan->most, index + 1);
+}
+
+/* ---------------------------------------------------------------- after a kill */
+
+static fv_status restore(fv_growing *g, const fv_stream_state *state, const fv_seen_scan *staged, fv_error *error) {
+    const char         *name = staged->name + 1;
+    char               *over = fv__sprintf("%s%s", FV_MARK_OVER, name), *known = fv__sprintf("%s%s", FV_MARK_LENGTH, name);
+    bool                done = fv__seen_has(&state->seen, over, 0);
+    const fv_seen_scan *length = fv__seen_scan(&state->seen, known);
+    fv_status           status = FV_OK;
+    for (int64_t i = 0; i < g->nscans; i++) done = done || !strcmp(g->scans[i]->name, name);
+    if (!done) {
+        fv_image_type none = { 0 };
+        fv_scan_file *scan = add_scan(g, name, &none);
+        fv_bytes      bytes = { 0 };
+        status = fv__file_read_all(scan->facts, sizeof(facts), &bytes, error);
+        if (status == FV_OK && bytes.size == sizeof(facts)) scan->type = ((const facts *)(const void *)bytes.data)->type;
+        if (status == FV_OK) status = fv__file_open_update(scan->path, &scan->fd, error);
+        for (int64_t r = 0; r < staged->nranges; r++)
+            for (int64_t i = staged->range[2 * r]; i < staged->range[2 * r + 1]; i++) have(scan, i);
+        if (length) scan->length = length->range[0];
+        scan->shown = scan->have_count;
+        fv__bytes_release(&bytes);
+    }
+    free(over);
+    free(known);
+    return status;
+}
+
+fv_status fv__growing_restore(fv_growing *g, const fv_stream_state *state, fv_error *error) {
+    FV_TRY(fv__path_make_folders(g->options.folder, error));
+    for (int64_t i = 0; i < state->seen.nscans; i++)
+        if (state->seen.scans[i].name[0] == FV_MARK_STAGED[0]) FV_TRY(restore(g, state, &state->seen.scans[i], error));
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- frames */
+
+static fv_status read_whole(const fv_frame *frame, fv_image_type *type, void **data, fv_error *error) {
+    fv_reader *reader;
+    fv_region  whole;
+    fv_block   block;
+    FV_TRY(fv__reader_acquire(frame->path, &(fv_read_options){ 0 }, &reader, error));
+    *type = reader->type;
+    whole = fv__region_whole(type);
+    fv_status status = FV_TAKE(*data, (size_t)fv_image_type_bytes(type), error);
+    if (status == FV_OK) {
+        fv__block_init(&block, type->dtype, &whole, *data);
+        status = fv__reader_read(reader, &block, error);
+    }
+    fv__reader_release(reader);
+    return status;
+}
+
+static bool same_shape(const fv_image_type *a, const fv_image_type *b) {
+    return a->dtype == b->dtype && a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
+}
+
+static fv_status put(fv_growing *g, fv_scan_file *scan, const fv_frame *frame, const fv_image_type *type, const void *data,
+                     char **why, fv_error *error) {
+    int64_t bytes = fv_image_type_bytes(type), offset = 0;
+    if (type->ndim == FV_MAX_DIMS || fv__axis_find(type, g->options.axis) >= 0)
+        *why = fv__sprintf("a frame of this scan has no room for an axis %s", g->options.axis);
+    else if (!same_shape(&scan->type, type))
+        *why = fv__sprintf("it has another shape or type than the first frame of its scan %s", scan->name);
+    else if (scan->queued || (scan->length && frame->index >= scan->length))
+        *why = fv__sprintf("it comes too late: its scan %s is complete", scan->name);
+    else if (!fv__mul(frame->index, bytes, &offset) || offset > (int64_t)1 << 50)
+        *why = fv__sprintf("its number %lld is too large", (long long)frame->index);
+    if (*why) return FV_OK;
+    if (scan->fd < 0) FV_TRY(create(scan, error));
+    FV_TRY(fv__file_write_at(scan->fd, data, (size_t)bytes, offset, scan->path, error));
+    have(scan, frame->index);
+    scan->last = fv__now();
+    scan->partition = frame->partition;
+    return FV_OK;
+}
+
+fv_status fv__growing_add(fv_growing *g, const fv_frame *frame, fv_scan_file **out, char **why, fv_error *error) {
+    fv_image_type type = frame->type;
+    const void   *data = frame->data;
+    void         *mine = NULL;
+    fv_scan_file *scan = NULL;
+    fv_status     status = FV_OK;
+    for (int64_t i = 0; i < g->nscans && !scan; i++)
+        if (!strcmp(g->scans[i]->name, frame->scan)) scan = g->scans[i];
+    bool only_end = frame->end && !frame->bytes;
+    if (!data && !only_end) {
+        fv_error wrong = { 0 };
+        if (read_whole(frame, &type, &mine, &wrong) != FV_OK) *why = fv__strdup(wrong.message);
+        data = mine;
+    }
+    if (!*why && !scan && !only_end) scan = add_scan(g, frame->scan, &type);
+    if (!*why && !only_end) status = put(g, scan, frame, &type, data, why, error);
+    if (status == FV_OK && !*why && scan) {
+        if (frame->length) scan->length = frame->length;
+        if (frame->end && !frame->length && !scan->length) scan->length = only_end ? scan->most : frame->index + 1;
+        *out = scan;
+    }
+    free(mine);
+    return status;
+}
+
+/* ---------------------------------------------------------------- complete ones */
+
+fv_scan_file *fv__growing_ready(fv_growing *g, bool over, bool *preview) {
+    double now = fv__now();
+    for (int64_t i = 0; i < g->nscans; i++) {
+        fv_scan_file *scan = g->scans[i];
+        bool          silent = g->options.silence > 0 && now - scan->last > g->options.silence;
+        *preview = false;
+        if (scan->queued || !scan->have_count) continue;
+        if ((scan->length && scan->have_count >= scan->length) || silent || over) {
+            if (!scan->length) scan->length = scan->most;
+            if (scan->have_count < scan->length)
+                fv__log("fovea: scan %s: %lld of %lld frames never came; they count as zeros", scan->name,
+                        (long long)(scan->length - scan->have_count), (long long)scan->length);
+            scan->queued = true;
+            return scan;
+        }
+        if (g->options.every && scan->length && !scan->previewing &&
+            scan->have_count / g->options.every > scan->shown / g->options.every) {
+            scan->shown = scan->have_count;
+            *preview = scan->previewing = true;
+            return scan;
+        }
+    }
+    return NULL;
+}
+
+/* Frames that are not there are holes of the file, and zeros. */
+static fv_status read_bytes(const fv_scan_file *scan, void *to, int64_t size, int64_t offset, fv_error *error) {
+    ssize_t got = pread(scan->fd, to, (size_t)size, offset);
+    if (got < 0) return fv_fail(error, FV_ERROR_IO, "%s cannot be read", scan->path);
+    memset((char *)to + got, 0, (size_t)(size - got));
+    return FV_OK;
+}
+
+static fv_status read_slices(void *context, const int64_t *start, const int64_t *count, const int64_t *stride, void *data,
+                             fv_error *error) {
+    const fv_scan_file *scan = context;
+    int                 last = scan->type.ndim; /* axis of the scan */
+    int64_t             element = (int64_t)fv_dtype_size(scan->type.dtype), pitch[FV_MAX_DIMS], at[FV_MAX_DIMS] = { 0 };
+    pitch[last] = element;
+    for (int d = last; d > 0; d--) pitch[d - 1] = pitch[d] * scan->type.shape[d - 1];
+    for (bool more = true; more;) {
+        int64_t from = start[last] * element, to = 0;
+        for (int d = 0; d < last; d++) {
+            from += (start[d] + at[d]) * pitch[d];
+            to += at[d] * stride[d] * element;
+        }
+        FV_TRY(read_bytes(scan, (char *)data + to, count[last] * element, from, error));
+        more = false;
+        for (int d = last - 1; d >= 0 && !more; d--) {
+            more = ++at[d] < count[d];
+            if (!more) at[d] = 0;
+        }
+    }
+    return FV_OK;
+}
+
+void fv__scan_image(const fv_scan_file *scan, const char *axis, fv_array *image) {
+    *image = (fv_array){ .name = "scan", .type = scan->type, .read = read_slices, .context = (void *)(uintptr_t)scan };
+    fv__axis_insert(&image->type, 0, axis, scan->length);
+    image->chunk[0] = 1;
+    for (int d = 1; d < image->type.ndim; d++) image->chunk[d] = image->type.shape[d];
+}

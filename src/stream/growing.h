@@ -1,0 +1,51 @@
+/* Scans that grow: frames of one key become slices of one image along a new axis, in a file of the stream's folder, until the
+ * scan is complete. Used by the thread that takes frames, but for the images of scans that are run, which any thread may read.
+ */
+#ifndef FV_GROWING_H
+#define FV_GROWING_H
+
+#include "stream/stream_log.h"
+
+typedef struct fv_growing_options {
+    const char *folder;
+    const char *axis;    /* of the slices */
+    int64_t     count;   /* frames of a scan; 0: a frame says, or silence ends it */
+    double      silence; /* seconds after which a scan without new frames is complete; 0: never */
+    int64_t     every;   /* frames between previews; 0: none */
+} fv_growing_options;
+
+typedef struct fv_scan_file {
+    char         *name;
+    fv_image_type type; /* of a frame */
+    int           fd;
+    char         *path, *facts;
+    fv_seen       have;             /* frames, under "" */
+    int64_t       have_count, most; /* how many; the largest number + 1 */
+    int64_t       length;           /* 0: unknown */
+    int64_t       shown;            /* frames at the last preview */
+    double        last;             /* when the last one came */
+    bool          queued;           /* it is complete, and given to be run */
+    _Atomic bool  previewing;       /* a preview is under way; cleared by whoever commits it */
+    int           partition;        /* of the source, whose frames they are */
+} fv_scan_file;
+
+typedef struct fv_growing fv_growing;
+
+fv_growing *fv__growing_new(const fv_growing_options *options);
+/* Scans that earlier processes left unfinished: state tells what they had. */
+fv_status fv__growing_restore(fv_growing *growing, const fv_stream_state *state, fv_error *error);
+void      fv__growing_free(fv_growing *growing);
+/* Puts a frame into its scan; *scan: which one, if it has to be synced. Says in *why what is wrong with a frame that does not
+ * fit. */
+fv_status fv__growing_add(fv_growing *growing, const fv_frame *frame, fv_scan_file **scan, char **why, fv_error *error);
+/* A scan that is complete, or of which a preview is due; NULL: none. over: no frame will come any more. */
+fv_scan_file *fv__growing_ready(fv_growing *growing, bool over, bool *preview);
+/* The frames of a partition go to another process, and its scans with them. */
+void    fv__growing_leave(fv_growing *growing, int partition);
+int64_t fv__growing_count(const fv_growing *growing); /* scans that grow */
+/* Its results are durable: it goes. */
+void fv__growing_done(fv_growing *growing, fv_scan_file *scan);
+/* The whole scan as an image that is read slice by slice. */
+void fv__scan_image(const fv_scan_file *scan, const char *axis, fv_array *image);
+
+#endif

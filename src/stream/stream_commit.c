@@ -1,0 +1,268 @@
+/* Makes results durable, all that are there at a time: files get their names, then one record of the log says what is done. */
+#include "base/file.h"
+#include "stream/stream_parts.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define APPLY 0.25 /* seconds between writing rows to tables */
+
+/* ---------------------------------------------------------------- files */
+
+static void give_up(fv_stream_run *run, fv_errand *work) {
+    for (int i = 0; i < work->made.noutputs; i++) fv__outputs_abandon(run->text.outputs, work->made.outputs[i]);
+}
+
+/* Outputs get their names; a frame one of whose files could not has failed. A full disk is waited for. */
+static void name_files(fv_stream_run *run, fv_errand *batch) {
+    fv_error error = { 0 };
+    for (fv_errand *w = batch; w; w = w->next)
+        for (int i = 0; i < w->made.noutputs; i++) {
+            error = (fv_error){ 0 };
+            if (fv__outputs_done(run->text.outputs, w->made.outputs[i], &error) != FV_OK) w->error = error;
+        }
+    error = (fv_error){ 0 };
+    fv__outputs_commit(run->text.outputs, &error);
+    for (fv_errand *w = batch; w; w = w->next)
+        for (int i = 0; i < w->made.noutputs; i++)
+            if (w->made.outputs[i]->state != FV_OUTPUT_NAMED && w->error.code == FV_OK) w->error = error;
+}
+
+/* Frames that wait for their scan: their bytes are on the disk. */
+static fv_status sync_scans(const fv_errand *batch, fv_error *error) {
+    const fv_scan_file *last = NULL;
+    for (const fv_errand *w = batch; w; w = w->next) {
+        if (w->fate != FV_FATE_STAGED || !w->scan || w->scan == last || w->scan->fd < 0) continue;
+        FV_TRY(fv__file_sync(w->scan->fd, w->scan->path, error));
+        last = w->scan;
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- what is put aside */
+
+static fv_status put_into_folder(const fv_stream_run *run, const fv_errand *work, const char *why, fv_error *error) {
+    const fv_frame *frame = work->frame;
+    char           *name = fv__strdup(frame->where), *file, *text;
+    for (char *c = name; *c; c++)
+        if (strchr("/ :", *c)) *c = '_';
+    file = fv__sprintf("%s/%s", run->dead_folder, name);
+    text = fv__sprintf("%s/%s.why", run->dead_folder, name);
+    char     *line = fv__sprintf("%s: %s\n", frame->where, why);
+    fv_status status = fv__file_write_all(text, line, strlen(line), false, error);
+    if (status == FV_OK && frame->data) status = fv__file_write_all(file, frame->data, frame->bytes, false, error);
+    free(name);
+    free(file);
+    free(text);
+    free(line);
+    return status;
+}
+
+static fv_status put_aside(fv_stream_run *run, const fv_errand *work, fv_error *error) {
+    const fv_frame *frame = work->frame;
+    const char     *why = work->fate == FV_FATE_DEAD ? frame->why : work->error.message;
+    if (work->fate != FV_FATE_DEAD && work->fate != FV_FATE_FAILED) return FV_OK;
+    fv__log_failure("fovea: %s: %s", frame->where, why);
+    if (run->dead_folder) return put_into_folder(run, work, why, error);
+    if (!run->dead) return FV_OK;
+    char      index[32];
+    fv_header headers[] = { { "fovea-why", why, 0 }, { "fovea-from", frame->where, 0 }, { "fovea-index", index, 0 } };
+    snprintf(index, sizeof index, "%lld", (long long)frame->index);
+    return fv__message_send(run->dead, frame->scan, headers, 3, frame->data, frame->data ? frame->bytes : 0, error);
+}
+
+/* ---------------------------------------------------------------- messages of results */
+
+static fv_status send_file(fv_stream_run *run, const fv_errand *work, const char *path, fv_error *error) {
+    fv_bytes  bytes = { 0 };
+    fv_header headers[] = { { "fovea-item", work->name, 0 }, { "fovea-file", path, 0 } };
+    fv_status status = FV_OK;
+    if (!fv__path_is_folder(path)) status = fv__file_read_all(path, (size_t)1 << 30, &bytes, error);
+    if (status == FV_OK) status = fv__message_send(run->to, work->name, headers, 2, bytes.data, bytes.size, error);
+    fv__bytes_release(&bytes);
+    return status;
+}
+
+static fv_status send_results(fv_stream_run *run, const fv_errand *work, fv_error *error) {
+    for (int i = 0; i < work->made.noutputs; i++) FV_TRY(send_file(run, work, work->made.outputs[i]->path, error));
+    for (int i = 0; i < work->made.ntables && work->fate != FV_FATE_PREVIEW; i++) {
+        const fv_made_table *table = &work->made.tables[i];
+        fv_header            headers[] = { { "fovea-item", work->name, 0 },
+                                           { "fovea-file", table->file ? table->file : "", 0 },
+                                           { "fovea-table", table->table ? table->table : table->name, 0 } };
+        char                *json = fv__rows_json(table);
+        fv_status            status = fv__message_send(run->to, work->name, headers, 3, json, strlen(json), error);
+        free(json);
+        FV_TRY(status);
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- the record */
+
+/* What a piece of work is in the log; the mutex is held. */
+static void note_marks(fv_stream_run *run, const fv_errand *work, fv_log_batch *batch) {
+    const char *scan = work->frame ? work->frame->scan : work->scan->name;
+    if (work->fate == FV_FATE_DONE || work->fate == FV_FATE_FAILED) {
+        fv__log_batch_mark(batch, "", scan, work->frame->index);
+        fv__seen_add(&run->state.seen, scan, work->frame->index);
+    }
+    const char *prefix = work->fate == FV_FATE_STAGED ? FV_MARK_STAGED : FV_MARK_OVER;
+    if ((work->fate == FV_FATE_STAGED && work->scan && work->frame->bytes) || work->fate == FV_FATE_SCAN) {
+        int64_t index = work->fate == FV_FATE_STAGED ? work->frame->index : 0;
+        char   *name = fv__sprintf("%s%s", prefix, scan);
+        fv__log_batch_mark(batch, prefix, scan, index);
+        fv__seen_add(&run->state.seen, name, index);
+        free(name);
+    }
+    if (work->length) {
+        char *name = fv__sprintf("%s%s", FV_MARK_LENGTH, scan);
+        if (!fv__seen_scan(&run->state.seen, name)) fv__log_batch_mark(batch, FV_MARK_LENGTH, scan, work->length);
+        if (!fv__seen_scan(&run->state.seen, name)) fv__seen_add(&run->state.seen, name, work->length);
+        free(name);
+    }
+}
+
+static void note_positions(fv_stream_run *run, const fv_errand *works, fv_log_batch *batch) {
+    int64_t reached[64];
+    int     partitions[64], n = 0;
+    for (const fv_errand *w = works; w && run->topic; w = w->next) {
+        if (!w->frame) continue;
+        int64_t at = fv__flight_end(run, w->frame->partition, w->frame->offset);
+        int     i = 0;
+        while (i < n && partitions[i] != w->frame->partition) i++;
+        if (i == 64) continue; /* it is told with a later batch */
+        if (i == n) partitions[n++] = w->frame->partition;
+        reached[i] = at;
+    }
+    for (int i = 0; i < n; i++) {
+        fv__log_batch_position(batch, run->topic, partitions[i], reached[i]);
+        fv__state_advance(&run->state, run->topic, partitions[i], reached[i]);
+    }
+}
+
+static void tell_source(fv_stream_run *run, const fv_errand *works) {
+    if (!run->topic || !run->source->committed) return;
+    int last = -1;
+    for (const fv_errand *w = works; w; w = w->next) {
+        if (!w->frame || w->frame->partition == last) continue;
+        last = w->frame->partition;
+        pthread_mutex_lock(&run->mutex);
+        int64_t at = fv__state_position(&run->state, run->topic, last);
+        pthread_mutex_unlock(&run->mutex);
+        run->source->committed(run->source, last, at);
+    }
+}
+
+static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch *batch, fv_error *error) {
+    name_files(run, works);
+    FV_TRY(sync_scans(works, error));
+    fv__log_batch_clear(batch);
+    for (fv_errand *w = works; w; w = w->next) {
+        if (w->error.code == FV_ERROR_FULL) {
+            *error = w->error;
+            return FV_ERROR_FULL;
+        }
+        if (w->error.code != FV_OK && w->fate == FV_FATE_DONE) w->fate = FV_FATE_FAILED;
+        if (w->frame) FV_TRY(put_aside(run, w, error));
+        if (w->error.code == FV_OK && run->to) FV_TRY(send_results(run, w, error));
+        bool rows = w->error.code == FV_OK && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_SCAN);
+        for (int i = 0; i < w->made.ntables && rows; i++)
+            if (w->made.tables[i].file) fv__log_batch_table(batch, &w->made.tables[i]);
+    }
+    if (run->to) FV_TRY(fv__message_flush(run->to, error));
+    if (run->dead) FV_TRY(fv__message_flush(run->dead, error));
+    FV_TRY(fv__fault_point("stream.named", error));
+    pthread_mutex_lock(&run->mutex);
+    for (const fv_errand *w = works; w; w = w->next) note_marks(run, w, batch);
+    note_positions(run, works, batch);
+    pthread_mutex_unlock(&run->mutex);
+    pthread_mutex_lock(&run->logging);
+    fv_status status = fv__stream_log_commit(run->log, batch, error);
+    pthread_mutex_unlock(&run->logging);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the thread */
+
+static void leave(fv_stream_run *run, fv_errand *works) {
+    for (fv_errand *w = works, *next; w; w = next) {
+        fv_error error = { 0 };
+        bool     made = w->error.code == FV_OK && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_SCAN);
+        next = w->next;
+        fv__stream_tell(run, w);
+        if (made && fv__alerts_look(run, w, &error) != FV_OK) fv__stream_fail(run, &error);
+        pthread_mutex_lock(&run->mutex);
+        fv__stream_count(run, w);
+        if (w->fate == FV_FATE_PREVIEW) w->scan->previewing = false;
+        if (w->frame) run->bytes -= (int64_t)w->frame->bytes;
+        run->under_way--;
+        bool retired = w->fate == FV_FATE_SCAN;
+        if (retired) fv__queue_put(&run->retired, w);
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->mutex);
+        if (!retired) fv__errand_free(w);
+    }
+}
+
+/* A full disk or a database that is in use: says so once, and tries again. */
+static fv_status apply(fv_stream_run *run, bool last, fv_error *error) {
+    bool told = false;
+    for (;;) {
+        int64_t rows;
+        pthread_mutex_lock(&run->logging);
+        fv_status status = fv__stream_log_apply(run->log, &run->state, &rows, error);
+        pthread_mutex_unlock(&run->logging);
+        run->applied = fv__now();
+        pthread_mutex_lock(&run->mutex);
+        run->facts.rows += rows;
+        pthread_mutex_unlock(&run->mutex);
+        bool wait = status == FV_ERROR_FULL || status == FV_ERROR_BUSY;
+        if (!wait || (last && told)) return status;
+        if (!told) fv__log("fovea: %s; waiting", error->message);
+        told = true;
+        sleep(1);
+    }
+}
+
+static fv_errand *take_all(fv_stream_run *run, bool *over) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&run->mutex);
+    if (!run->finished.first && !run->over) pthread_cond_timedwait(&run->changed, &run->mutex, &until);
+    fv_errand *works = run->finished.first;
+    run->finished = (fv_queue){ 0 };
+    *over = run->over || run->failed;
+    pthread_mutex_unlock(&run->mutex);
+    return works;
+}
+
+void *fv__stream_commit(void *context) {
+    fv_stream_run *run = context;
+    fv_log_batch   batch = { 0 };
+    fv_error       error = { 0 };
+    fv_status      status = FV_OK;
+    for (bool over = false;;) {
+        fv_errand *works = take_all(run, &over);
+        if (works) {
+            status = commit_batch(run, works, &batch, &error);
+            if (status == FV_OK) tell_source(run, works);
+            for (fv_errand *w = works; w && status != FV_OK; w = w->next) give_up(run, w);
+            leave(run, works);
+        }
+        bool due = fv__now() - run->applied > APPLY || (over && !works);
+        if (status == FV_OK && due) status = apply(run, over, &error);
+        if (status != FV_OK) {
+            fv__stream_fail(run, &error);
+            break;
+        }
+        if (over && !works) break;
+    }
+    fv__log_batch_release(&batch);
+    return NULL;
+}

@@ -1,0 +1,385 @@
+/* A running stream: takes frames, and runs them. */
+#include "base/file.h"
+#include "base/session.h"
+#include "stream/stream_parts.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- queues */
+
+void fv__queue_put(fv_queue *queue, fv_errand *work) {
+    work->next = NULL;
+    if (!queue->first) queue->last = &queue->first;
+    *queue->last = work;
+    queue->last = &work->next;
+    queue->count++;
+}
+
+fv_errand *fv__queue_take(fv_queue *queue) {
+    fv_errand *work = queue->first;
+    if (!work) return NULL;
+    queue->first = work->next;
+    if (!queue->first) queue->last = &queue->first;
+    queue->count--;
+    return work;
+}
+
+void fv__errand_free(fv_errand *work) {
+    fv__frame_free(work->frame);
+    fv__made_release(&work->made);
+    free(work->name);
+    free(work);
+}
+
+void fv__stream_fail(fv_stream_run *run, const fv_error *error) {
+    pthread_mutex_lock(&run->mutex);
+    if (!run->failed) run->error = *error;
+    run->failed = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+static void finish(fv_stream_run *run, fv_errand *work) {
+    pthread_mutex_lock(&run->mutex);
+    fv__queue_put(&run->finished, work);
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+/* ---------------------------------------------------------------- turns */
+
+/* As many threads compute at once as there are workers; around every blocking call a thread lends its turn to another. */
+static _Thread_local sem_t *turn; /* that this thread has, or has lent; NULL: it needs none */
+
+static void take_turn(sem_t *turns) {
+    while (sem_wait(turns)) {
+    }
+}
+
+static void lend(void) {
+    if (turn) sem_post(turn);
+}
+
+static void take_back(void) {
+    if (turn) take_turn(turn);
+}
+
+/* ---------------------------------------------------------------- running */
+
+static char *preview_path(const char *path) {
+    const char *name = fv__path_name(path), *dot = strrchr(name, '.');
+    if (!dot || dot == name) dot = name + strlen(name);
+    return fv__sprintf("%.*s-preview%s", (int)(dot - path), path, dot);
+}
+
+static fv_status run_once(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
+                          fv_error *error) {
+    fv_array     image = { 0 };
+    fv_live_item item = { .path = work->frame ? work->frame->path : NULL, .image = &image };
+    if (work->fate == FV_FATE_PREVIEW) item.cancel = &run->hurry;
+    char *path = NULL;
+    if (!work->frame) {
+        char *whole = fv__frame_path(&run->names, work->scan->name, -1);
+        path = work->fate == FV_FATE_PREVIEW ? preview_path(whole) : fv__strdup(whole);
+        free(whole);
+        item.path = path;
+        fv__scan_image(work->scan, run->options->scan, &image);
+    } else if (work->frame->data)
+        image = (fv_array){ .type = work->frame->type, .data = work->frame->data };
+    else
+        item.image = NULL;
+    fv_status status = fv__item_run(runner, &item, &work->made, diagnostics, error);
+    free(path);
+    return status;
+}
+
+/* A full disk, or a file that another run has, is no fault of the frame: it waits. */
+static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work) {
+    bool told = false;
+    if (work->fate == FV_FATE_SCAN) run->hurry = 0;
+    for (;;) {
+        fv_diagnostics diagnostics = { 0 };
+        fv_error       error = { 0 };
+        fv_status      status = run_once(run, runner, work, &diagnostics, &error);
+        if (status == FV_ERROR_USAGE && diagnostics.count)
+            fv_fail(&error, status, "line %d: %s", diagnostics.items[0].span.line, diagnostics.items[0].message);
+        fv__diagnostics_release(&diagnostics);
+        if (status == FV_OK) break;
+        if (status == FV_ERROR_USAGE && !(work->frame ? run->facts.done : run->facts.scans)) {
+            fv__stream_fail(run, &error); /* the text is at fault: nothing fits it, and nothing is done with what came */
+            fv__errand_free(work);
+            return;
+        }
+        if ((status != FV_ERROR_FULL && status != FV_ERROR_BUSY) || run->failed) {
+            work->error = error;
+            if (work->fate != FV_FATE_PREVIEW) work->fate = work->frame ? FV_FATE_FAILED : work->fate;
+            break;
+        }
+        if (!told) fv__log("fovea: %s; waiting", error.message);
+        told = true;
+        sleep(1);
+    }
+    finish(run, work);
+}
+
+/* More threads than workers, as far as tasks of this size fit into memory. */
+static void note_memory(fv_stream_run *run, int64_t memory) {
+    int at_once = fv__budget_at_once(&run->text.budget, run->threads, FV_MAX(memory, 1));
+    pthread_mutex_lock(&run->mutex);
+    if (at_once != run->at_once) pthread_cond_broadcast(&run->changed);
+    run->at_once = FV_MAX(at_once, 1);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+static void *run_all(void *context) {
+    fv_stream_run  *run = context;
+    fv_item_runner *runner = fv__item_runner_new(&run->text, run->growing ? run->text.workers : 1, run->threads);
+    pthread_mutex_lock(&run->mutex);
+    int number = run->nstarted++;
+    pthread_mutex_unlock(&run->mutex);
+    fv__io_hooks(lend, take_back);
+    for (;;) {
+        pthread_mutex_lock(&run->mutex);
+        while ((!run->todo.first || number >= run->at_once) && !run->stop && !run->failed)
+            pthread_cond_wait(&run->changed, &run->mutex);
+        fv_errand *work = run->failed ? NULL : fv__queue_take(&run->todo);
+        pthread_mutex_unlock(&run->mutex);
+        if (!work) break;
+        if (!run->growing) take_turn(turn = &run->turns);
+        run_work(run, runner, work);
+        lend();
+        turn = NULL;
+        note_memory(run, fv__item_memory(runner));
+    }
+    fv__io_hooks(NULL, NULL);
+    fv__item_runner_free(runner);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- taking */
+
+/* Counts a frame in a window instead of its scan. */
+static void put_into_window(const fv_stream_run *run, fv_frame *frame) {
+    int64_t n = run->options->window, number = run->topic ? frame->offset : frame->index;
+    free(frame->scan);
+    free(frame->path);
+    frame->scan = run->topic ? fv__sprintf("window-%d-%06lld", frame->partition, (long long)(number / n))
+                             : fv__sprintf("window-%06lld", (long long)(number / n));
+    frame->index = number % n;
+    frame->path = fv__frame_path(&run->names, frame->scan, frame->index);
+    frame->end = false;
+    frame->length = n;
+}
+
+typedef enum standing { STANDING_NEW, STANDING_AGAIN, STANDING_LATE } standing;
+
+/* The mutex is held. */
+static standing stand(fv_stream_run *run, const fv_frame *frame) {
+    char *staged = fv__sprintf("%s%s", FV_MARK_STAGED, frame->scan), *over = fv__sprintf("%s%s", FV_MARK_OVER, frame->scan);
+    bool  again = fv__seen_has(&run->taken, frame->scan, frame->index) ||
+                 fv__seen_has(&run->state.seen, run->growing ? staged : frame->scan, frame->index);
+    bool     late = run->growing && fv__seen_has(&run->state.seen, over, 0);
+    standing result = again ? STANDING_AGAIN : late ? STANDING_LATE : STANDING_NEW;
+    if (result == STANDING_NEW) {
+        const fv_seen_scan *scan = fv__seen_scan(&run->taken, frame->scan);
+        if (scan && scan->range[2 * scan->nranges - 1] > frame->index) run->facts.disordered++;
+        fv__seen_add(&run->taken, frame->scan, frame->index);
+    }
+    free(staged);
+    free(over);
+    return result;
+}
+
+static fv_errand *new_work(fv_frame *frame, fv_fate fate) {
+    fv_errand *work = fv__calloc(sizeof *work);
+    char       name[256];
+    fv__path_stem(frame->path, name, sizeof name);
+    work->frame = frame;
+    work->fate = fate;
+    work->name = fv__strdup(name);
+    return work;
+}
+
+/* Into the file of its scan; what is left is to commit that. */
+static fv_status grow(fv_stream_run *run, fv_errand *work, fv_error *error) {
+    fv_frame *frame = work->frame;
+    FV_TRY(fv__growing_add(run->growing, frame, &work->scan, &frame->why, error));
+    work->fate = frame->why ? FV_FATE_DEAD : FV_FATE_STAGED;
+    if (work->scan) work->frames = work->scan->have_count;
+    if (work->scan && (frame->end || frame->length)) work->length = work->scan->length;
+    finish(run, work);
+    return FV_OK;
+}
+
+static fv_status accept_frame(fv_stream_run *run, fv_frame *frame, fv_error *error) {
+    bool only_end = frame->end && !frame->bytes && !frame->why;
+    if (run->options->window && !frame->why) put_into_window(run, frame);
+    pthread_mutex_lock(&run->mutex);
+    run->facts.frames++;
+    run->facts.bytes += (int64_t)frame->bytes;
+    run->bytes += (int64_t)frame->bytes;
+    run->under_way++;
+    for (int i = 0; run->topic && i <= frame->more; i++) fv__flight_begin(run, frame->partition, frame->offset);
+    standing found = frame->why || only_end ? STANDING_NEW : stand(run, frame);
+    pthread_mutex_unlock(&run->mutex);
+    fv_errand *work = new_work(frame, FV_FATE_DONE);
+    if (frame->why) work->fate = FV_FATE_DEAD;
+    if (found == STANDING_AGAIN) work->fate = FV_FATE_AGAIN;
+    if (found == STANDING_LATE) {
+        work->fate = FV_FATE_DEAD;
+        frame->why = fv__sprintf("it comes too late: its scan %s is done", frame->scan);
+    }
+    if (work->fate == FV_FATE_DONE && run->growing) return grow(run, work, error);
+    if (only_end) work->fate = FV_FATE_AGAIN; /* the end of a scan means nothing where frames are items */
+    if (work->fate != FV_FATE_DONE) {
+        finish(run, work);
+        return FV_OK;
+    }
+    pthread_mutex_lock(&run->mutex);
+    fv__queue_put(&run->todo, work);
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+    return FV_OK;
+}
+
+/* Scans that are complete, and those that were done. */
+static void tend_scans(fv_stream_run *run, bool over) {
+    if (!run->growing) return;
+    pthread_mutex_lock(&run->mutex);
+    fv_errand *retired = run->retired.first;
+    run->retired = (fv_queue){ 0 };
+    pthread_mutex_unlock(&run->mutex);
+    while (retired) {
+        fv_errand *next = retired->next;
+        fv__growing_done(run->growing, retired->scan);
+        fv__errand_free(retired);
+        retired = next;
+    }
+    bool preview;
+    for (fv_scan_file *scan; (scan = fv__growing_ready(run->growing, over, &preview));) {
+        fv_errand *work = fv__calloc(sizeof *work);
+        work->scan = scan;
+        work->fate = preview ? FV_FATE_PREVIEW : FV_FATE_SCAN;
+        run->hurry = run->hurry || !preview;
+        work->name = fv__strdup(scan->name);
+        work->frames = scan->have_count;
+        pthread_mutex_lock(&run->mutex);
+        run->under_way++;
+        fv__queue_put(&run->todo, work);
+        pthread_cond_broadcast(&run->changed);
+        pthread_mutex_unlock(&run->mutex);
+    }
+}
+
+static void once_a_second(fv_stream_run *run, double *last) {
+    fv__stream_metrics_answer(run);
+    if (fv__now() - *last < 1) return;
+    *last = fv__now();
+    int64_t lag = run->source->lag ? run->source->lag(run->source) : -1;
+    pthread_mutex_lock(&run->mutex);
+    run->facts.lag = lag;
+    run->facts.waiting = run->under_way;
+    run->facts.seconds = fv__now() - run->began;
+    fv_stream_facts facts = run->facts;
+    pthread_mutex_unlock(&run->mutex);
+    fv__stream_note(run);
+    if (run->options->progress) run->options->progress(run->options->context, &facts);
+}
+
+/* Whether there is room for another frame; waits a little if not. */
+static bool has_room(fv_stream_run *run) {
+    pthread_mutex_lock(&run->mutex);
+    bool room = !run->under_way || (run->bytes < run->room && run->under_way < 1 << 16);
+    if (!room) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 20000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&run->changed, &run->mutex, &until);
+    }
+    pthread_mutex_unlock(&run->mutex);
+    return room;
+}
+
+static bool is_enough(const fv_stream_run *run) {
+    return (run->options->cancel && *run->options->cancel) || run->failed ||
+           (run->options->limit && run->facts.frames >= run->options->limit);
+}
+
+static fv_status take_frames(fv_stream_run *run, fv_error *error) {
+    fv_frame_source *source = run->source;
+    bool             over = false, paused = false;
+    double           last = 0;
+    while (!over && !is_enough(run)) {
+        fv_frame *frame = NULL;
+        bool      room = has_room(run);
+        if (source->pause && paused == room) source->pause(source, paused = !room);
+        if (room || source->pause) FV_TRY(source->next(source, room ? 0.05 : 0, &frame, &over, error));
+        if (frame) FV_TRY(accept_frame(run, frame, error));
+        tend_scans(run, false);
+        once_a_second(run, &last);
+    }
+    if (run->failed) return FV_OK;
+    /* What came is done to its end; scans that are not complete wait for the next start, unless nothing can follow. */
+    for (bool whole = over; !run->failed;) {
+        tend_scans(run, whole);
+        fv_frame *frame = NULL;
+        if (source->pause) {
+            if (!paused) source->pause(source, paused = true);
+            source->next(source, 0, &frame, &over, error);
+            fv__frame_free(frame); /* it was not committed, and comes again */
+        }
+        pthread_mutex_lock(&run->mutex);
+        bool idle = !run->under_way;
+        pthread_mutex_unlock(&run->mutex);
+        if (idle && (!whole || !fv__growing_count(run->growing) || !run->retired.first)) break;
+        once_a_second(run, &last);
+        usleep(2000);
+    }
+    tend_scans(run, false);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static void end_threads(fv_stream_run *run, const pthread_t *threads, int count, pthread_t committer) {
+    pthread_mutex_lock(&run->mutex);
+    run->stop = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    pthread_mutex_lock(&run->mutex);
+    run->over = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+    pthread_join(committer, NULL);
+}
+
+fv_status fv__stream_run(fv_stream_run *run, fv_error *error) {
+    pthread_t threads[256], committer;
+    int       started = 0;
+    run->threads = run->growing ? 1 : FV_MIN(4 * run->text.workers, 256);
+    run->at_once = FV_MIN(run->text.workers, run->threads);
+    sem_init(&run->turns, 0, (unsigned)run->text.workers);
+    if (fv__thread_start(&committer, fv__stream_commit, run)) return fv_fail(error, FV_ERROR_IO, "no thread can be started");
+    while (started < run->threads && !fv__thread_start(&threads[started], run_all, run)) started++;
+    fv_status status = started ? take_frames(run, error) : fv_fail(error, FV_ERROR_IO, "no thread can be started");
+    if (status != FV_OK) fv__stream_fail(run, error);
+    end_threads(run, threads, started, committer);
+    sem_destroy(&run->turns);
+    fv_errand *work;
+    while ((work = fv__queue_take(&run->todo))) fv__errand_free(work);
+    while ((work = fv__queue_take(&run->retired))) fv__errand_free(work);
+    while ((work = fv__queue_take(&run->finished))) {
+        for (int i = 0; i < work->made.noutputs; i++) fv__outputs_abandon(run->text.outputs, work->made.outputs[i]);
+        fv__errand_free(work);
+    }
+    if (run->failed) {
+        *error = run->error;
+        return run->error.code;
+    }
+    return FV_OK;
+}

@@ -1,0 +1,211 @@
+"""Streams from a real Kafka broker: the results of stored data, and every frame once, whatever is killed when."""
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, Skip, long, main, run, test, wait_for
+from kafka import Broker
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+KILLS = int(os.environ.get("KILLS", "6"))  # make soak takes 50
+COUNT = """scans = read("scans/*.npy")
+write(gaussian(scans, 2), "out/{stem}.tif")
+write(mean(scans), "means.db", table = "means")
+write(mean(scans), "means.csv")
+"""
+
+
+def put(folder, count, size=32, seed=0):
+    if numpy is None:
+        raise Skip("no numpy")
+    generator = numpy.random.default_rng(seed)
+    (pathlib.Path(folder) / "scans").mkdir(exist_ok=True)
+    for i in range(count):
+        numpy.save(pathlib.Path(folder) / "scans" / f"a-{i:06d}.npy", generator.integers(0, 256, (size, size)).astype("uint16"))
+
+
+def rows(folder):
+    with sqlite3.connect(pathlib.Path(folder) / "means.db") as database:
+        return sorted(database.execute("SELECT * FROM means").fetchall())
+
+
+def results(folder):
+    out = pathlib.Path(folder) / "out"
+    lines = (pathlib.Path(folder) / "means.csv").read_text().splitlines()
+    return {path.name: path.read_bytes() for path in out.glob("[!.]*")}, rows(folder), sorted(lines)
+
+
+def text(folder, content=COUNT):
+    (pathlib.Path(folder) / "p.fov").write_text(content)
+    return "p.fov"
+
+
+def expected(folder, content=COUNT):
+    run("run", "-q", text(folder, content), "--into", "stored", folder=folder)
+    there = pathlib.Path(folder) / "stored"
+    return results(there)
+
+
+@test
+def frames_of_a_topic_give_what_a_run_over_files_gives(folder):
+    put(folder, 20)
+    wanted = expected(folder)
+    with Broker(folder, 3) as broker:
+        for codec in ("none", "lz4", "zstd"):
+            topic = broker.topic(f"frames-{codec}")
+            run("publish", "-q", "scans/*.npy", "--to", topic, "--codec", codec, folder=folder)
+            here = pathlib.Path(folder) / codec
+            here.mkdir()
+            run("stream", "-q", text(here), "--bind", f"scans={topic}?group=g", "--once", folder=here)
+            assert results(here) == wanted, codec
+            done = run("stream", text(here), "--bind", f"scans={topic}?group=g", "--once", folder=here)
+            assert "0 of 0 frames" in done.stderr, done.stderr
+
+
+@long
+def messages_of_others_are_understood_and_those_of_no_use_put_aside(folder):
+    put(folder, 1)
+    with Broker(folder) as broker:
+        topic, dead, results_topic = (broker.topic(name) for name in ("in", "dead", "out"))
+        image = numpy.load(pathlib.Path(folder) / "scans" / "a-000000.npy")
+        run("run", "-q", "-e", 'read("scans/a-000000.npy") |> write("a.tif"); read("scans/a-000000.npy") |> write("a.png")',
+            folder=folder)
+        broker.send("in", image.tobytes(), key="raw", fovea_shape="32,32", fovea_dtype="uint16", fovea_index=4)
+        for name in ("a.tif", "a.png", "scans/a-000000.npy"):
+            broker.send("in", (pathlib.Path(folder) / name).read_bytes(), key=name.replace("/", "-").replace(".", "-"))
+        broker.send("in", b"nothing that makes sense", key="junk")
+        broker.send("in", image.tobytes()[:-2], key="short", fovea_shape="32,32", fovea_dtype="uint16")
+        done = run("stream", "-q", text(folder), "--bind", f"scans={topic}", "--once", "--dead", dead, "--to", results_topic,
+                   folder=folder)
+        assert "junk" not in done.stdout and len({row[2] for row in rows(folder)}) == 1, rows(folder)
+        assert len(rows(folder)) == 4 and abs(rows(folder)[0][2] - image.mean()) < 1e-9
+        reasons = broker.messages("dead", "%k %h\n").decode()
+        assert "short" in reasons and "2046 bytes" in reasons and "junk" in reasons, reasons
+        sent = broker.messages("out", "%k %h %S\n").decode()
+        assert sent.count("fovea-file=out/") == 4 and sent.count("fovea-table=means") >= 4, sent
+
+
+@test
+def a_broker_or_a_topic_that_is_not_there_is_told(folder):
+    (pathlib.Path(folder) / "settings").write_text("security.protocol=secret-thing\n")
+    with Broker(folder) as broker:
+        told = run("stream", text(folder), "--bind", f"scans=kafka://{broker.address}/none", folder=folder, code=2).stderr
+        assert "has no topic none" in told, told
+        topic = broker.topic("in")
+        told = run("stream", text(folder), "--bind", f"scans={topic}", "--kafka-config", "settings", folder=folder, code=2).stderr
+        assert "security.protocol" in told, told
+    told = run("stream", text(folder), "--bind", f"scans={topic}", folder=folder, code=2).stderr
+    assert "no broker answers" in told, told
+
+
+@long
+def two_streams_of_a_group_share_the_partitions_and_one_takes_over_from_the_other(folder):
+    put(folder, 60)
+    wanted = expected(folder)[:2]
+    content = COUNT.replace('write(mean(scans), "means.csv")\n', "")
+    with Broker(folder, 4) as broker:
+        topic = broker.topic("frames")
+        here = pathlib.Path(folder) / "live"
+        here.mkdir()
+        command = [FOVEA, "stream", "-q", text(here, content), "--bind", f"scans={topic}?group=g"]
+        streams = [subprocess.Popen(command, cwd=here) for _ in range(2)]
+        files = sorted((pathlib.Path(folder) / "scans").iterdir())
+        for number, file in enumerate(files):  # keys of their own, so that they spread over the partitions
+            run("publish", "-q", file, "--to", topic, "--key", f"k{number}", folder=folder)
+            if number == 30:
+                streams[0].send_signal(signal.SIGKILL)
+                streams[0].wait()
+        wait_for("all frames", lambda: (here / "means.db").exists() and len(rows(here)) >= 60)
+        time.sleep(1)
+        streams[1].send_signal(signal.SIGINT)
+        assert streams[1].wait() == 0
+        items = [row[0] for row in rows(here)]
+        assert len(items) == 60 and len(set(items)) == 60, items
+        assert sorted(row[2] for row in rows(here)) == sorted(row[2] for row in wanted[1])
+
+
+@long
+def slow_work_pauses_the_consumer_and_memory_holds(folder):
+    put(folder, 120, size=1024)
+    with Broker(folder) as broker:
+        topic = broker.topic("frames")
+        run("publish", "-q", "scans/*.npy", "--to", topic, folder=folder)
+        content = 'scans = read("scans/*.npy")\nwrite(mean(median(scans, 5)), "means.db", table = "means")\n'
+        command = [FOVEA, "stream", "-q", text(folder, content), "--bind", f"scans={topic}", "--once", "--memory", "96M"]
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+    assert len(rows(folder)) == 120 and used.ru_maxrss < 96 * 1024, f"{used.ru_maxrss // 1024} MiB"
+
+
+@long
+def kills_of_stream_and_broker_account_for_every_frame_once(folder):
+    count = 40 * KILLS
+    put(folder, count)
+    wanted = expected(folder)
+    generator = random.Random(3)
+    with Broker(folder, 2) as broker:
+        topic = broker.topic("frames")
+        here = pathlib.Path(folder) / "live"
+        here.mkdir()
+        command = [FOVEA, "stream", "-q", text(here), "--bind", f"scans={topic}?group=g"]
+        publisher = subprocess.Popen([FOVEA, "publish", "-q", "scans/*.npy", "--to", topic, "--rate", "100/s"], cwd=folder)
+        stream = subprocess.Popen(command, cwd=here, stderr=subprocess.DEVNULL)
+        for kill in range(KILLS):
+            time.sleep(generator.uniform(0.1, 1.0))
+            if kill % 3 == 2:
+                broker.kill()
+                broker.start()
+            else:
+                stream.send_signal(signal.SIGKILL)
+                stream.wait()
+                stream = subprocess.Popen(command, cwd=here, stderr=subprocess.DEVNULL)
+        assert publisher.wait() == 0
+        wait_for("all frames", lambda: (here / "means.db").exists() and len(rows(here)) >= count)
+        time.sleep(1)
+        stream.send_signal(signal.SIGINT)
+        assert stream.wait() == 0
+    ours = results(here)
+    assert ours[0].keys() == wanted[0].keys() and ours[0] == wanted[0], "files"
+    assert ours[1] == wanted[1], f"{len(ours[1])} rows of {len(wanted[1])}"
+    assert ours[2] == wanted[2], f"{len(ours[2])} lines of {len(wanted[2])}"
+
+
+@test
+def a_scan_from_a_topic_has_the_bits_of_the_stored_one_after_a_kill(folder):
+    content = 'p = read("scans/*.tif", axes = "angle z x")\nwrite(fbp(p, parallel(range(0, 179, 2))), "out/{stem}.tif")\n'
+    (pathlib.Path(folder) / "scans").mkdir()
+    run("run", "-q", "-e", 'xray(phantom("shepp-logan", [8, 64, 64]), parallel(range(0, 179, 2))) |> write("scans/s1.tif")',
+        folder=folder)
+    run("run", "-q", text(folder, content), "--into", "stored", folder=folder)
+    with Broker(folder) as broker:
+        topic = broker.topic("tomo")
+        command = [FOVEA, "stream", "-q", text(folder, content), "--bind", f"p={topic}", "--scan", "angle", "--count", "90",
+                   "--preview", "every=20"]
+        publisher = subprocess.Popen([FOVEA, "publish", "-q", "scans/s1.tif", "--slices", "--end", "--to", topic,
+                                      "--rate", "15/s"], cwd=folder)
+        stream = subprocess.Popen(command, cwd=folder)
+        made, preview = (pathlib.Path(folder) / "out" / name for name in ("s1.tif", "s1-preview.tif"))
+        wait_for("a preview, or the scan if it was quicker", lambda: preview.exists() or made.exists())
+        stream.send_signal(signal.SIGKILL)
+        stream.wait()
+        stream = subprocess.Popen(command, cwd=folder)
+        publisher.wait()
+        wait_for("the scan", made.exists)
+        wait_for("the stream", lambda: list(pathlib.Path(folder).glob(f".fovea/streams/*/{stream.pid}-*.status")))
+        stream.send_signal(signal.SIGINT)
+        assert stream.wait() == 0
+    assert made.read_bytes() == (pathlib.Path(folder) / "stored" / "out" / "s1.tif").read_bytes()
+
+
+main()

@@ -1,0 +1,392 @@
+"""Streams from folders and pipes: the same results as stored data, every frame once, whatever is killed when."""
+import io
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+COUNT = """scans = read("scans/*.npy")
+write(gaussian(scans, 2), "out/{stem}.tif")
+write(measure(label(gaussian(scans, 1) > 128), scans), "cells.db", table = "cells")
+write(mean(scans), "means.csv")
+"""
+
+
+def frames(count, size=48, seed=0):
+    if numpy is None:
+        raise Skip("no numpy")
+    generator = numpy.random.default_rng(seed)
+    return [generator.integers(0, 256, (size, size)).astype("uint8") for _ in range(count)]
+
+
+def npy(image):
+    out = io.BytesIO()
+    numpy.save(out, image)
+    return out.getvalue()
+
+
+def write_text(folder, text, name="p.fov"):
+    (pathlib.Path(folder) / name).write_text(text)
+    return name
+
+
+def stream(folder, text, *options, stdin=b"", code=0, environment=None):
+    done = subprocess.run([FOVEA, "stream", write_text(folder, text), *map(str, options)], cwd=folder, input=stdin,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
+                          env=dict(os.environ, **(environment or {})))
+    said = done.stderr.decode()
+    if code is not None and done.returncode != code:
+        raise AssertionError(f"exit status {done.returncode}, not {code}: {said[-600:]}")
+    return done.stdout.decode(), said
+
+
+def put(folder, images, names="scans/a_%d.npy"):
+    for i, image in enumerate(images):
+        path = pathlib.Path(folder) / (names % i)
+        path.parent.mkdir(exist_ok=True)
+        path.with_name("." + path.name).write_bytes(npy(image))
+        path.with_name("." + path.name).rename(path)
+
+
+def rows(folder, file="cells.db", table="cells"):
+    with sqlite3.connect(pathlib.Path(folder) / file) as database:
+        return sorted(database.execute(f"SELECT * FROM {table}").fetchall())
+
+
+def lines(folder, file="means.csv"):
+    text = (pathlib.Path(folder) / file).read_text().splitlines()
+    return text[:1] + sorted(text[1:])
+
+
+def results(folder):
+    files = {path.name: path.read_bytes() for path in (pathlib.Path(folder) / "out").iterdir()}
+    return files, rows(folder), lines(folder)
+
+
+def stored(folder, images, text=COUNT, names="scans/a_%d.npy"):
+    """The folder of an ordinary run on the same images."""
+    there = pathlib.Path(folder) / "stored"
+    there.mkdir()
+    put(there, images, names)
+    run("run", "-q", write_text(there, text), folder=there)
+    return there
+
+
+# ---------------------------------------------------------------- the same results
+
+@test
+def a_watched_folder_gives_what_a_run_over_its_files_gives(folder):
+    images = frames(12)
+    put(folder, images)
+    stream(folder, COUNT, "--bind", "scans=watch:scans", "--once")
+    assert results(folder) == results(stored(folder, images))
+
+
+@test
+def frames_of_a_pipe_give_what_a_run_over_files_of_their_names_gives(folder):
+    images = frames(12)
+    stream(folder, COUNT, "--bind", "scans=-", stdin=b"".join(map(npy, images)))
+    assert results(folder) == results(stored(folder, images, names="scans/frame-%06d.npy"))
+
+
+@test
+def files_that_come_while_the_stream_runs_are_taken_when_they_are_complete(folder):
+    images = frames(6)
+    (pathlib.Path(folder) / "scans").mkdir()
+    process = subprocess.Popen([FOVEA, "stream", "-q", write_text(folder, COUNT), "--bind", "scans=watch:scans", "--limit", "6"],
+                               cwd=folder)
+    try:
+        path = pathlib.Path(folder) / "scans" / "a_0.npy"
+        bytes_ = npy(images[0])
+        with open(path, "wb") as file:  # written in two parts, with a pause: half of it must not count
+            file.write(bytes_[:1000])
+            file.flush()
+            time.sleep(0.5)
+            file.write(bytes_[1000:])
+        put(folder, images[1:], "scans/b_%d.npy")
+        assert process.wait(timeout=120) == 0
+    finally:
+        process.kill()
+    assert len(list((pathlib.Path(folder) / "out").glob("*.tif"))) == 6
+    assert len({row[0] for row in rows(folder)} | {line.split(",")[0] for line in lines(folder)[1:]}) == 6
+
+
+# ---------------------------------------------------------------- the protocol
+
+def headed(image, key, index, **more):
+    body = image.tobytes()
+    head = {"fovea-key": key, "fovea-shape": ",".join(map(str, image.shape)), "fovea-dtype": str(image.dtype),
+            "fovea-index": index, "fovea-bytes": len(body), **{f"fovea-{name}": value for name, value in more.items()}}
+    return "".join(f"{name}: {value}\n" for name, value in head.items()).encode() + b"\n" + body
+
+
+@test
+def headers_name_frames_and_what_makes_no_sense_is_put_aside_with_its_reason(folder):
+    images = frames(4)
+    good = headed(images[0], "beads", 7) + headed(images[1], "beads", 8)
+    again = headed(images[0], "beads", 7)
+    wrong = headed(images[2], "beads", 9).replace(b"48,48", b"48,47") + headed(images[2], "beads", 9, codec="huffman")
+    odd = headed(images[3], "b/c", 1)
+    _, said = stream(folder, COUNT, "--bind", "scans=-", "--dead", "aside", stdin=good + again + wrong + odd)
+    assert "3 of 6 frames done" in said and "1 known already" in said and "2 malformed" in said, said
+    assert {"beads-000007.tif", "beads-000008.tif"} < set(results(folder)[0])
+    reasons = [path.read_text() for path in (pathlib.Path(folder) / "aside").glob("*.why")]
+    assert any("2304 bytes" in text and "2256" in text for text in reasons), reasons
+    assert any("huffman" in text for text in reasons), reasons
+
+
+@test
+def a_message_may_hold_several_frames(folder):
+    images = frames(7)
+    stack = numpy.stack(images[1:6])
+    one = headed(images[0], "frame", 0) + headed(images[6], "frame", 6)
+    stream(folder, COUNT, "--bind", "scans=-", stdin=one + headed(stack, "frame", 1, frames=5))
+    assert results(folder) == results(stored(folder, images, names="scans/frame-%06d.npy"))
+
+
+@test
+def a_frame_larger_than_allowed_is_put_aside(folder):
+    _, said = stream(folder, COUNT, "--bind", "scans=-", "--most", "1K", stdin=headed(frames(1)[0], "a", 0), code=2)
+    assert "at most 1024" in said, said
+
+
+@test
+def a_frame_that_the_pipeline_cannot_do_does_not_stop_the_others(folder):
+    images = frames(3)
+    put(folder, images)
+    (pathlib.Path(folder) / "scans" / "a_9.npy").write_bytes(b"no image at all")
+    _, said = stream(folder, COUNT, "--bind", "scans=watch:scans", "--once", code=1)
+    assert "a_9.npy" in said and "1 failed" in said and len(results(folder)[0]) == 3
+
+
+# ---------------------------------------------------------------- mistakes
+
+@test
+def mistakes_of_the_binding_are_told_with_what_there_is(folder):
+    def told(*options, text=COUNT):
+        return stream(folder, text, *options, code=2)[1]
+    assert "did you mean scans?" in told("--bind", "scnas=-")
+    assert "expected NAME=ADDRESS" in told() and "no address of a stream" in told("--bind", "scans=ftp://x")
+    assert "there is no folder nowhere" in told("--bind", "scans=watch:nowhere")
+    assert "--scan" in told("--bind", "scans=-", "--count", "3")
+    assert "reads no file" in told("--bind", "x=-", text="max(ones([3, 3]))")
+
+
+@test
+def results_of_all_items_and_tables_that_cannot_grow_are_refused(folder):
+    image = npy(frames(1)[0])
+    whole = 'scans = read("scans/*.npy")\nwrite(project(scans, "item", "mean"), "mean.tif")\n'
+    _, said = stream(folder, whole, "--bind", "scans=-", stdin=image, code=2)
+    assert "all items together" in said, said
+    grows = 'scans = read("scans/*.npy")\nwrite(mean(scans), "means.parquet")\n'
+    _, said = stream(folder, grows, "--bind", "scans=-", stdin=image, code=2)
+    assert "cannot grow" in said, said
+
+
+# ---------------------------------------------------------------- kills
+
+@test
+def a_kill_at_any_step_of_a_commit_loses_nothing_and_doubles_nothing(folder):
+    images = frames(8)
+    expected = results(stored(folder, images))
+    for point in ["stream.named", "stream.commit", "stream.apply", "stream.applied", "table.commit", "rename", "ledger"]:
+        for number in (1, 2):
+            here = pathlib.Path(folder) / f"{point}-{number}"
+            put(here.mkdir() or here, images)
+            killed = number == 1 and point.startswith("stream.")
+            stream(here, COUNT, "--bind", "scans=watch:scans", "--once", "--workers", 2, code=137 if killed else None,
+                   environment={"FOVEA_FAULT": f"{point}:{number}"})
+            stream(here, COUNT, "--bind", "scans=watch:scans", "--once")
+            assert results(here) == expected, f"after a kill at {point}:{number}"
+
+
+@test
+def random_kills_account_for_every_frame_once(folder):
+    count, kills = 120, 8
+    generator = random.Random(5)
+    images = frames(count, size=32)
+    expected = results(stored(folder, images))
+    (pathlib.Path(folder) / "scans").mkdir()
+    sent, ended = 0, 0
+    command = [FOVEA, "stream", "-q", write_text(folder, COUNT), "--bind", "scans=watch:scans", "--once"]
+    while ended < kills:
+        for image in images[sent:sent + 15]:
+            put(folder, [image], f"scans/a_{sent}%.0s.npy")
+            sent += 1
+        process = subprocess.Popen(command, cwd=folder)
+        time.sleep(generator.uniform(0.01, 0.15))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        ended += 1
+    stream(folder, COUNT, "--bind", "scans=watch:scans", "--once")
+    assert results(folder) == expected
+
+
+# ---------------------------------------------------------------- scans
+
+TOMO = """p = read("scans/*.npy", axes = "angle z x")
+write(fbp(p, parallel(range(0, 179, 6))), "out/{stem}.tif")
+write(mean(p), "means.csv")
+write(measure(label(p[0] > 100)), "cells.db", table = "cells")
+"""
+
+
+@test
+def frames_of_a_key_become_one_scan_with_the_bits_of_the_stored_one(folder):
+    count = 30
+    slices = numpy.stack(frames(count, size=24)) if frames(1) else None
+    order = list(range(count))
+    random.Random(1).shuffle(order)
+    bytes_ = b"".join(headed(slices[i], "s1", i) for i in order) + headed(slices[0], "s1", 0)
+    _, said = stream(folder, TOMO, "--bind", "p=-", "--scan", "angle", "--count", count, stdin=bytes_)
+    assert "1 scans" in said and "out of order" in said and "1 known already" in said, said
+    there = pathlib.Path(folder) / "stored"
+    (there / "scans").mkdir(parents=True)
+    numpy.save(there / "scans" / "s1.npy", slices)
+    run("run", "-q", write_text(there, TOMO), folder=there)
+    assert results(folder) == results(there)
+    assert not list(pathlib.Path(folder).glob(".fovea/streams/*/scans/*")), "what was staged is gone"
+
+
+@test
+def a_scan_survives_kills_and_previews_come_before_its_end(folder):
+    count = 30
+    slices = numpy.stack(frames(count, size=24)) if frames(1) else None
+    put(folder, slices[:20], "scans/s1_%04d.npy")
+    options = ["--bind", "p=watch:scans", "--scan", "angle", "--count", count, "--preview", "every=10"]
+    process = subprocess.Popen([FOVEA, "stream", "-q", write_text(folder, TOMO), *map(str, options)], cwd=folder)
+    wait_for("a preview", lambda: (pathlib.Path(folder) / "out" / "s1-preview.tif").exists())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for i in range(20, count):
+        put(folder, [slices[i]], f"scans/s1_{i:04d}%.0s.npy")
+    stream(folder, TOMO, *options, "--once")
+    there = pathlib.Path(folder) / "stored"
+    (there / "scans").mkdir(parents=True)
+    numpy.save(there / "scans" / "s1.npy", slices)
+    run("run", "-q", write_text(there, TOMO), folder=there)
+    for path in (pathlib.Path(folder) / "out").glob("*s1-preview.tif*"):  # the killed one may have left a temporary file, too
+        path.unlink()
+    ours, theirs = results(folder), results(there)
+    assert ours[0] == theirs[0], f"files {sorted(ours[0])}"
+    assert ours[1:] == theirs[1:], f"{len(ours[1])} rows, {ours[2]}, {theirs[2]}"
+
+
+@test
+def a_text_that_fits_no_scan_ends_the_stream_and_loses_no_frame(folder):
+    slices = frames(4, size=24)
+    put(folder, slices, "scans/s1_%d.npy")
+    options = ["--bind", "p=watch:scans", "--scan", "angle", "--count", 4, "--once"]
+    text = TOMO.replace("range(0, 179, 6)", "range(0, 179, 60)")  # three angles for four frames
+    _, said = stream(folder, text, *options, code=2)
+    assert "4" in said and "3" in said, said
+    assert list(pathlib.Path(folder).glob(".fovea/streams/*/scans/*.slices")), "the frames are still there"
+    stream(folder, TOMO.replace("range(0, 179, 6)", "range(0, 179, 45)"), *options)
+    assert (pathlib.Path(folder) / "out" / "s1.tif").exists()
+
+
+@test
+def windows_are_scans_of_so_many_frames_in_a_row(folder):
+    images = frames(10)
+    text = 's = read("scans/*.npy")\nwrite(project(s, "t", "mean"), "out/{stem}.npy")\n'
+    stream(folder, text, "--bind", "s=-", "--scan", "t", "--window", "5", stdin=b"".join(map(npy, images)))
+    made = sorted((pathlib.Path(folder) / "out").iterdir())
+    assert [path.name for path in made] == ["window-000000.npy", "window-000001.npy"]
+    for i, path in enumerate(made):
+        mean = numpy.mean(numpy.stack(images[5 * i:5 * i + 5]).astype("float64"), axis=0)
+        assert numpy.allclose(numpy.load(path), mean, rtol=1e-6)
+
+
+# ---------------------------------------------------------------- examples
+
+def example(name, folder):
+    done = subprocess.run([str(ROOT / "examples" / name)], cwd=folder, env=dict(os.environ, FOVEA=FOVEA), capture_output=True,
+                          text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    return done.stdout
+
+
+@test
+def a_tomogram_while_it_is_measured_equals_the_stored_one(folder):
+    assert "equal the stored ones" in example("live_tomography.sh", folder)
+    assert (pathlib.Path(folder) / "slices" / "head-preview.tif").exists()
+
+
+@test
+def cells_are_counted_while_a_microscope_writes_its_images(folder):
+    counts = example("live_counting.sh", folder).splitlines()[1:]
+    assert len(counts) == 8 and all(int(line.split()[1]) > 5 for line in counts), counts
+
+
+# ---------------------------------------------------------------- telling
+
+@test
+def events_status_and_metrics_tell_how_the_stream_does(folder):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    text = 'scans = read("scans/*.npy")\nmean(scans)\n'
+    process = subprocess.Popen([FOVEA, "stream", "--json", write_text(folder, text), "--bind", "scans=-", "--metrics", str(port)],
+                               cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        image = frames(1)[0]
+        process.stdin.write(npy(image))
+        process.stdin.flush()
+        event = json.loads(process.stdout.readline())
+        assert event["event"] == "frame" and abs(event["mean(scans)"][0]["mean(scans)"] - image.mean()) < 1e-9, event
+
+        def metrics():
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                return "fovea_stream_done 1\n" in answer.read().decode()
+        wait_for("the metrics", metrics)
+        wait_for("the status", lambda: '"done":\t1' in run("status", "--json", folder=folder, code=None).stdout)
+        assert "1 frames" in run("status", folder=folder).stdout
+    finally:
+        process.stdin.close()
+        process.wait()
+
+
+@test
+def a_rule_on_a_table_tells_its_rows_and_runs_a_command(folder):
+    images = [numpy.full((8, 8), value, "uint8") for value in (50, 5, 60, 7)] if frames(1) else []
+    options = ["--bind", "scans=-", "--alert"]
+    stdin = b"".join(map(npy, images))
+    text = 'scans = read("scans/*.npy")\nwrite(measure(label(scans > 0), scans), "cells.db", table = "cells")\n'
+    _, said = stream(folder, text, *options, "cells: mean < 10", "--on-alert", "cat >> alarms", stdin=stdin)
+    alarms = [json.loads(line) for line in (pathlib.Path(folder) / "alarms").read_text().splitlines()]
+    assert sorted(alarm["rows"][0]["mean"] for alarm in alarms) == [5, 7] and "2 alerts" in said, said
+    _, said = stream(folder, text, *options, "cell: mean < 10", stdin=stdin + npy(images[0]), code=2)
+    assert "no table of that name; it makes: cells" in said, said
+
+
+@test
+def memory_holds_however_many_frames_wait(folder):
+    text = 'scans = read("scans/*.npy")\nwrite(mean(median(scans, 5)), "means.csv")\n'
+    image = npy(frames(1, size=1024)[0])
+    peak = pathlib.Path(folder) / "peak"
+    command = f"exec {FOVEA} stream -q {write_text(folder, text)} --bind scans=- --memory 96M --workers 2"
+    code = f"import resource, subprocess; r = subprocess.run({command!r}, shell=True, cwd={folder!r}); " \
+           f"open({str(peak)!r}, 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); " \
+           f"raise SystemExit(r.returncode)"
+    done = subprocess.run([sys.executable, "-c", code], input=image * 120, check=False, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr.decode()[-500:]
+    assert int(peak.read_text()) < 96 * 1024, f"{int(peak.read_text()) // 1024} MiB for a bound of 96"
+    assert len(lines(folder)) == 121
+
+
+main()
