@@ -1,0 +1,35 @@
+/* One program to run, and what became of it. */
+#ifndef FV_UNIT_H
+#define FV_UNIT_H
+
+#include "base/base.h"
+#include <fovea/units.h>
+#include <sys/types.h>
+
+typedef enum fv_unit_stand { FV_UNIT_WAITS, FV_UNIT_RUNS, FV_UNIT_DONE, FV_UNIT_FAILED, FV_UNIT_BLOCKED } fv_unit_stand;
+
+typedef struct fv_unit_result {
+    int     code, signal;         /* how it ended: its exit code, or the signal that killed it */
+    int     tries;                /* starts so far */
+    double  seconds, cpu_seconds; /* of the last try */
+    int64_t memory;               /* most that one of its processes used, bytes */
+    double  started;              /* seconds since the epoch */
+    char    host[65];
+    bool    kept; /* an earlier call did it */
+    char    why[160];
+} fv_unit_result;
+
+typedef struct fv_unit {
+    const char    *name;
+    const char    *group;  /* takes turns with others in round-robin; NULL: all are one */
+    const char   **values; /* what replaces the {names}, in their order */
+    fv_hash        key;    /* what it does: program, words, input */
+    int64_t        cpus, memory;
+    double         limit; /* seconds, 0: none */
+    int            nafter, *after;
+    fv_unit_stand  stand;
+    double         not_before;
+    fv_unit_result result;
+} fv_unit;
+
+#endif

@@ -1,0 +1,29 @@
+/* What is done, on disk: a line for each unit that ended well, and who has which units where several processes share them.
+ *
+ * 1. A line is written when the unit's file has its name. Lines are whole or not there: one write each, and a last one that
+ *    was cut is not read.
+ * 2. Each process has a log of its own; all of them are read.
+ */
+#ifndef FV_UNIT_LOG_H
+#define FV_UNIT_LOG_H
+
+#include "units/unit_list.h"
+
+typedef struct fv_unit_log fv_unit_log;
+
+/* In the folder of this command below the store. FV_ERROR_BUSY: another process has the same units, and does not share. */
+fv_status fv__unit_log_open(const char *store, const fv_unit_list *list, bool share, fv_unit_log **log, fv_error *error);
+void      fv__unit_log_close(fv_unit_log *log);
+/* Marks units as done that a log says were done; those whose file is gone are not. Gives how many are new. */
+int64_t   fv__unit_log_read(fv_unit_log *log, fv_unit_list *list);
+fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, fv_error *error);
+/* What the unit printed, kept in a file; nothing is no file. */
+fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const void *printed, size_t size, fv_error *error);
+/* Folder of what units printed. Borrowed. */
+const char *fv__unit_log_folder(const fv_unit_log *log);
+
+/* Whether this process may start the unit: alone always, else if it has or gets the batch that the unit is in. *fresh: it has
+ * just got it, and others may have done some of it since the logs were read. */
+bool fv__unit_log_claim(fv_unit_log *log, int64_t unit, bool *fresh);
+
+#endif

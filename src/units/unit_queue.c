@@ -1,0 +1,155 @@
+/* Orders of units. */
+#include "units/unit_queue.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct rank { /* what units are sorted by, smallest first */
+    double first;
+    int    unit;
+} rank;
+
+static int by_rank(const void *a, const void *b) {
+    const rank *s = a, *t = b;
+    return s->first != t->first ? (s->first < t->first ? -1 : 1) : s->unit - t->unit;
+}
+
+typedef struct member {
+    const char *group;
+    int         unit;
+} member;
+
+static int by_group(const void *a, const void *b) {
+    const member *s = a, *t = b;
+    int           order = strcmp(s->group ? s->group : "", t->group ? t->group : "");
+    return order ? order : s->unit - t->unit;
+}
+
+/* The first unit of each group, then the second of each, and so on. */
+static void rank_by_turns(const fv_unit_list *list, rank *ranks) {
+    member *members = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *members);
+    int     turn = 0;
+    for (int64_t u = 0; u < list->count; u++) members[u] = (member){ list->units[u].group, (int)u };
+    qsort(members, (size_t)list->count, sizeof *members, by_group);
+    for (int64_t i = 0; i < list->count; i++) {
+        member before = i ? members[i - 1] : members[0];
+        before.unit = members[i].unit;
+        turn = i && !by_group(&before, &members[i]) ? turn + 1 : 0;
+        ranks[members[i].unit].first = turn;
+    }
+    free(members);
+}
+
+static fv_status check_room(const fv_unit_queue *q, fv_error *error) {
+    char size[24], bound[24];
+    for (int64_t u = 0; u < q->list->count; u++) {
+        const fv_unit *unit = &q->list->units[u];
+        if (unit->cpus > q->cpus)
+            return fv_fail(error, FV_ERROR_USAGE, "unit %s asks for %lld processors; there are %lld for all units", unit->name,
+                           (long long)unit->cpus, (long long)q->cpus);
+        if (!q->memory || unit->memory <= q->memory) continue;
+        fv_size_format(unit->memory, size);
+        fv_size_format(q->memory, bound);
+        return fv_fail(error, FV_ERROR_USAGE, "unit %s asks for %s; all units together have %s", unit->name, size, bound);
+    }
+    return FV_OK;
+}
+
+fv_status fv__unit_queue_init(fv_unit_queue *q, fv_unit_list *list, const char *order, int64_t cpus, int64_t memory,
+                              fv_error *error) {
+    rank *ranks = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *ranks);
+    *q = (fv_unit_queue){ .list = list, .cpus = cpus, .memory = memory };
+    q->sequence = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *q->sequence);
+    q->backfill = !strcmp(order, "backfill");
+    q->strict = q->backfill || !strcmp(order, "fifo");
+    for (int64_t u = 0; u < list->count; u++) {
+        const fv_unit *unit = &list->units[u];
+        double         first = !strcmp(order, "longest") ? -unit->limit : !strcmp(order, "memory") ? -(double)unit->memory : 0;
+        ranks[u] = (rank){ first, (int)u };
+    }
+    if (!strcmp(order, "round-robin")) rank_by_turns(list, ranks);
+    qsort(ranks, (size_t)list->count, sizeof *ranks, by_rank);
+    for (int64_t i = 0; i < list->count; i++) q->sequence[i] = ranks[i].unit;
+    free(ranks);
+    return check_room(q, error);
+}
+
+void fv__unit_queue_release(fv_unit_queue *q) { free(q->sequence); }
+
+/* ---------------------------------------------------------------- the next one */
+
+static bool is_ready(const fv_unit_list *list, const fv_unit *unit, double now) {
+    if (unit->stand != FV_UNIT_WAITS || unit->not_before > now) return false;
+    for (int i = 0; i < unit->nafter; i++)
+        if (list->units[unit->after[i]].stand != FV_UNIT_DONE) return false;
+    return true;
+}
+
+typedef struct room {
+    int64_t cpus, memory;
+} room;
+
+static bool fits(const fv_unit_queue *q, const fv_unit *unit, room used) {
+    return used.cpus + unit->cpus <= q->cpus && (!q->memory || used.memory + unit->memory <= q->memory);
+}
+
+static room used_after(const fv_unit_queue *q, const fv_child *children, int nchildren, double time) {
+    room used = { 0, 0 };
+    for (int c = 0; c < nchildren; c++) {
+        if (children[c].unit < 0) continue;
+        const fv_unit *unit = &q->list->units[children[c].unit];
+        if (unit->limit > 0 && children[c].started + unit->limit <= time) continue;
+        used.cpus += unit->cpus;
+        used.memory += unit->memory;
+    }
+    return used;
+}
+
+/* When the unit can start at the latest, by the limits of those that run; infinity where one of them has none. */
+static double latest_start(const fv_unit_queue *q, const fv_unit *unit, const fv_child *children, int nchildren) {
+    double best = INFINITY;
+    for (int c = 0; c < nchildren; c++) {
+        if (children[c].unit < 0 || !(q->list->units[children[c].unit].limit > 0)) continue;
+        double end = children[c].started + q->list->units[children[c].unit].limit;
+        if (end < best && fits(q, unit, used_after(q, children, nchildren, end))) best = end;
+    }
+    return best;
+}
+
+int64_t fv__unit_queue_next(fv_unit_queue *q, const fv_child *children, int nchildren, double now, int64_t *from) {
+    fv_unit_list *list = q->list;
+    room          used = used_after(q, children, nchildren, -1);
+    double        until = INFINITY; /* those that pass one which waits must end by then */
+    bool          passing = false;
+    while (q->head < list->count && list->units[q->sequence[q->head]].stand != FV_UNIT_WAITS) q->head++;
+    for (int64_t i = FV_MAX(*from, q->head); i < list->count && used.cpus < q->cpus; i++) {
+        fv_unit *unit = &list->units[q->sequence[i]];
+        if (!is_ready(list, unit, now)) continue;
+        if (fits(q, unit, used) && (!passing || (unit->limit > 0 && now + unit->limit <= until))) {
+            *from = i + 1;
+            return q->sequence[i];
+        }
+        if (!q->strict || passing) continue;
+        if (!q->backfill) return -1;
+        passing = true;
+        until = latest_start(q, unit, children, nchildren);
+    }
+    return -1;
+}
+
+void fv__unit_queue_block(fv_unit_queue *q) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int64_t u = 0; u < q->list->count; u++) {
+            fv_unit *unit = &q->list->units[u];
+            for (int i = 0; i < unit->nafter && unit->stand == FV_UNIT_WAITS; i++) {
+                const fv_unit *before = &q->list->units[unit->after[i]];
+                if (before->stand != FV_UNIT_FAILED && before->stand != FV_UNIT_BLOCKED) continue;
+                unit->stand = FV_UNIT_BLOCKED;
+                snprintf(unit->result.why, sizeof unit->result.why, "not started: %.100s, which it comes after, failed",
+                         before->name);
+                changed = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,281 @@
+"""fovea each: programs as units, with the manners of real ones: they leak, fork, hang, print without end and die."""
+import csv
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, main, run, test, wait_for
+
+PYTHON = "/usr/bin/python3"
+
+
+def put(folder, name, text=""):
+    path = pathlib.Path(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def rows(folder, name="units.csv"):
+    with open(os.path.join(folder, name), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(folder, name, columns, lines):
+    with open(os.path.join(folder, name), "w", newline="") as file:
+        csv.writer(file).writerows([columns] + lines)
+    return name
+
+
+def each(folder, *arguments, **options):
+    return run("each", *arguments, folder=folder, **options)
+
+
+def alive(mark):
+    """Processes that have this word among their arguments."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+# ---- commands and names
+
+@test
+def file_names_may_contain_anything(folder):
+    names = ["a b.txt", "quote'd.txt", 'two".txt', "$HOME.txt", "; echo x.txt", "{brace}.txt", "-n.txt", "ü.txt"]
+    for name in names:
+        put(folder, f"in/{name}", name)
+    each(folder, "-q", "cp {} {output}", *[f"in/{name}" for name in names], "--output", "out/{name}")
+    assert sorted(os.listdir(os.path.join(folder, "out"))) == sorted(names)
+    each(folder, "-q", "--shell", "cat {} > {output}", *[f"in/{name}" for name in names], "--output", "shell/{name}")
+    assert all(pathlib.Path(folder, "shell", name).read_text() == name for name in names)
+
+
+@test
+def quotes_group_words_and_braces_can_be_written(folder):
+    put(folder, "a.txt")
+    done = each(folder, "-n", "say 'one word' \"{stem} too\" a\\ b {{}} {index}".replace("say", "echo"), "a.txt")
+    assert done.stdout.strip() == "echo 'one word' 'a too' 'a b' '{}' 0", done.stdout
+    done = each(folder, "echo 'one word' {{{stem}}}", "a.txt")
+    assert done.stdout.strip() == "one word {a}", done.stdout
+
+
+@test
+def mistakes_are_found_before_anything_runs(folder):
+    put(folder, "a.txt")
+    table(folder, "t.csv", ["id", "dep", "mem"], [["a", "b", "1G"], ["b", "a", "x"]])
+    for words, text in [
+        (["echo {steem}", "a.txt"], "is {stem} meant"),
+        (["echo {}"], "for which files"),
+        (["nosuchprogram {}", "a.txt"], "no program nosuchprogram"),
+        (["echo '{}", "a.txt"], "no closing '"),
+        (["echo {", "a.txt"], "without a }"),
+        (["  ", "a.txt"], "empty"),
+        (["echo {output}", "a.txt"], "needs --output"),
+        (["echo {}", "a.txt", "--output", "x"], "needs the word {output}"),
+        (["touch {output}", "a.txt", "b.txt", "--output", "same"], "two units would make same"),
+        (["echo {}", "a.txt", "--time", "10"], "such as 30s or 10m"),
+        (["echo {}", "a.txt", "--cpus", "99", "-j", "2"], "asks for 99 processors"),
+        (["echo {id}", "--from", "t.csv", "--name", "id", "--after", "dep"], "waits for itself"),
+        (["echo {id}", "--from", "t.csv", "--memory", "mem"], "row 1 has \"x\""),
+        (["echo {id}", "--from", "t.csv", "--name", "idd"], "is id meant"),
+        (["echo {id}", "--from", "none.csv"], "none.csv"),
+        (["echo {}", "a.txt", "--order", "round-robin"], "--by"),
+        (["echo {}", "a.txt", "-o", "u.tif"], "such as units.csv"),
+    ]:
+        done = each(folder, *words, code=2)
+        assert text in done.stderr, (words, done.stderr)
+
+
+# ---- what is done stays done
+
+@test
+def only_what_is_new_changed_or_failed_runs_again(folder):
+    for name in "abc":
+        put(folder, f"{name}.txt", name)
+    counted = "sh -c 'echo x >> count; cp \"$0\" \"$1\"' {} {output}"
+    first = json.loads(each(folder, counted, "a.txt", "b.txt", "--output", "{stem}.out", "--json", "-q").stdout)
+    assert first["done"] == 2 and first["kept"] == 0, first
+    second = json.loads(each(folder, counted, "a.txt", "b.txt", "c.txt", "--output", "{stem}.out", "--json", "-q").stdout)
+    assert second["done"] == 3 and second["kept"] == 2, second
+    os.unlink(os.path.join(folder, "b.out"))  # gone: made again
+    put(folder, "a.txt", "changed")           # changed: made again, but only if that is wanted
+    refused = each(folder, counted, "a.txt", "b.txt", "c.txt", "--output", "{stem}.out", code=2)
+    assert "a.out exists" in refused.stderr and "--overwrite" in refused.stderr
+    third = json.loads(each(folder, counted, "a.txt", "b.txt", "c.txt", "--output", "{stem}.out", "--json", "-q",
+                            "--overwrite").stdout)
+    assert third["kept"] == 1 and pathlib.Path(folder, "a.out").read_text() == "changed", third
+    assert len(pathlib.Path(folder, "count").read_text().split()) == 5
+
+
+@test
+def half_an_output_never_has_its_name(folder):
+    put(folder, "a.txt")
+    done = each(folder, "sh -c 'echo half > \"$0\"; exit 3' {output}", "a.txt", "--output", "a.out", code=1)
+    assert "exit code 3" in done.stderr
+    assert [name for name in os.listdir(folder) if "out" in name] == []
+    done = each(folder, "true {output}", "a.txt", "--output", "a.out", code=1)
+    assert "did not make its output" in done.stderr
+
+
+@test
+def killed_at_random_it_goes_on_and_each_unit_is_done_once(folder):
+    table(folder, "t.csv", ["n"], [[n] for n in range(60)])
+    words = ["each", "-q", "sh -c 'sleep 0.02; echo {n} > \"$0\"; echo {n} >> started' {output}", "--from", "t.csv", "--output",
+             "out/{n}.txt", "-j", "4"]
+    draw = random.Random(3)
+    for _ in range(20):
+        process = subprocess.Popen([FOVEA, *words], cwd=folder, stderr=subprocess.DEVNULL)
+        time.sleep(draw.uniform(0.02, 0.25))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    run(*words, folder=folder)
+    for n in range(60):
+        assert pathlib.Path(folder, f"out/{n}.txt").read_text() == f"{n}\n"
+    assert sorted(os.listdir(os.path.join(folder, "out"))) == sorted(f"{n}.txt" for n in range(60)), "a temporary file is left"
+    again = json.loads(run(*words, "--json", folder=folder).stdout)
+    assert again["kept"] == 60, again
+
+
+@test
+def ctrl_c_ends_what_runs_and_the_same_command_goes_on(folder):
+    table(folder, "t.csv", ["n"], [[0.01], [77.5]])
+    process = subprocess.Popen([FOVEA, "each", "sleep {n}", "--from", "t.csv", "-j", "2"], cwd=folder, stderr=subprocess.PIPE,
+                               text=True)
+    wait_for("the second unit", lambda: alive("77.5"))
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate()[1]
+    assert process.returncode == 130 and "goes on" in errors, errors
+    assert not alive("77.5")
+
+
+@test
+def the_same_units_twice_at_once_are_refused_and_shared_if_asked(folder):
+    table(folder, "t.csv", ["n"], [[n] for n in range(40)])
+    words = ["each", "-q", "sh -c 'sleep 0.1; echo {n} >> log'", "--from", "t.csv", "-j", "1"]
+    first = subprocess.Popen([FOVEA, *words], cwd=folder)
+    wait_for("the first unit", lambda: os.path.exists(os.path.join(folder, "log")))
+    assert "process" in run(*words, folder=folder, code=2).stderr
+    first.terminate()
+    first.wait()
+    both = [subprocess.Popen([FOVEA, *words, "--share", "--again"], cwd=folder) for _ in range(1)]
+    both += [subprocess.Popen([FOVEA, *words, "--share"], cwd=folder) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0, 0]
+    done = [int(line) for line in pathlib.Path(folder, "log").read_text().split()]
+    assert set(done) == set(range(40)), done
+
+
+# ---- programs with bad manners
+
+@test
+def what_runs_too_long_is_ended_with_all_that_it_started(folder):
+    script = put(folder, "hang.py", "import os, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                 "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(900)\n    os._exit(0)\n"
+                 "time.sleep(900)\n")
+    done = each(folder, f"{PYTHON} {script} mark-{os.getpid()}", "x", "--time", "1s", "-o", "units.csv", code=1)
+    assert "longer than its limit" in done.stderr, done.stderr
+    assert rows(folder)[0]["signal"] == "9" and not alive(f"mark-{os.getpid()}")
+
+
+@test
+def what_a_unit_leaves_behind_is_ended(folder):
+    mark = f"left-{os.getpid()}"
+    script = put(folder, "leave.py", "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(900)\n")
+    each(folder, "-q", f"{PYTHON} {script} {mark}", "x")
+    assert not alive(mark)
+
+
+@test
+def what_leaks_memory_is_ended(folder):
+    script = put(folder, "leak.py",
+                 "import time\nkept = []\nfor _ in range(60):\n    kept.append(bytearray(10**7))\n    time.sleep(0.05)\n")
+    done = each(folder, f"{PYTHON} {script} {{}}", "x", "--memory", "150M", code=1)
+    assert "more than its 150.0 MiB of memory" in done.stderr, done.stderr
+
+
+@test
+def what_prints_without_end_is_bounded_and_order_is_kept(folder):
+    script = put(folder, "loud.py", "import sys\nfor _ in range(30): sys.stdout.write('x' * 10**6)\n")
+    done = each(folder, f"{PYTHON} {script} {{}}", "x")
+    assert len(done.stdout) < 1.2 * 2**20 and "more bytes were left out" in done.stdout
+    done = each(folder, "sh -c 'echo out {index}; echo err {index} >&2; echo out {index}'", "x", "y")
+    for index in "01":
+        assert f"out {index}\nerr {index}\nout {index}\n" in done.stdout, done.stdout
+
+
+@test
+def a_unit_that_dies_by_a_signal_says_so_and_has_no_descriptors_of_ours(folder):
+    done = each(folder, "sh -c 'kill -SEGV $$'", "x", "-o", "units.csv", code=1)
+    assert "signal 11" in done.stderr and rows(folder)[0]["signal"] == "11"
+    done = each(folder, f"{PYTHON} -c 'import os; print(sorted(int(f) for f in os.listdir(\"/proc/self/fd\")))'", "x")
+    assert done.stdout.strip() in ("[0, 1, 2, 3]", "[0, 1, 2]"), done.stdout  # 3 is the listing itself
+
+
+@test
+def failures_are_tried_again_and_exit_codes_can_mean_well(folder):
+    flaky = "sh -c 'echo x >> tries; test $(wc -l < tries) -ge 3'"
+    each(folder, flaky, "x", "--retries", "3", "--pause", "0.05s", "-o", "units.csv")
+    assert rows(folder)[0]["state"] == "done" and rows(folder)[0]["tries"] == "3"
+    each(folder, "sh -c 'exit 2'", "x", "--ok", "0,2")
+    each(folder, "sh -c 'exit 1'", "x", "--ok", "0,2", code=1)
+
+
+# ---- order
+
+@test
+def units_wait_for_those_before_them_and_are_blocked_if_they_fail(folder):
+    table(folder, "t.csv", ["id", "dep", "code"], [["d", "b c", 0], ["c", "a", 0], ["b", "a", 0], ["a", "", 0], ["y", "x", 0],
+                                                   ["x", "", 1], ["z", "y", 0]])
+    each(folder, "sh -c 'echo {id} >> log; exit {code}'", "--from", "t.csv", "--name", "id", "--after", "dep", "-j", "2", "-o",
+         "units.csv", code=1)
+    order = pathlib.Path(folder, "log").read_text().split()
+    assert sorted(order) == ["a", "b", "c", "d", "x"]
+    assert order.index("a") < order.index("b") < order.index("d") and order.index("c") < order.index("d"), order
+    states = {row["unit"]: row["state"] for row in rows(folder)}
+    assert states == {"a": "done", "b": "done", "c": "done", "d": "done", "x": "failed", "y": "blocked", "z": "blocked"}, states
+
+
+def starts(folder, order, *more):
+    each(folder, "-q", "sh -c 'sleep {s}'", "--from", "t.csv", "--name", "id", "-j", "2", "--order", order, "--again", "-o",
+         "units.csv", *more)
+    return [row["unit"] for row in sorted(rows(folder), key=lambda row: float(row["started"]))]
+
+
+@test
+def orders_do_what_their_names_say(folder):
+    table(folder, "t.csv", ["id", "s", "cpus", "time", "memory", "who"],
+          [["a", 0.4, 1, "10s", "101M", "ann"], ["b", 0.3, 2, "20s", "102M", "ann"], ["c", 0.1, 1, "5s", "108M", "bob"],
+           ["d", 0.1, 1, "40s", "104M", "bob"]])
+    needs = ["--cpus", "cpus", "--time", "time"]
+    assert starts(folder, "fifo", *needs) == ["a", "b", "c", "d"]
+    assert starts(folder, "backfill", *needs) == ["a", "c", "b", "d"]  # c ends before b can start; d might not
+    assert starts(folder, "longest", "--time", "time", "-j", "1") == ["d", "b", "a", "c"]
+    assert starts(folder, "memory", "--memory", "memory", "-j", "1") == ["c", "d", "b", "a"]
+    assert starts(folder, "round-robin", "--by", "who", "-j", "1") == ["a", "c", "b", "d"]
+
+
+@test
+def memory_for_all_bounds_how_many_run_at_once(folder):
+    table(folder, "t.csv", ["n"], [[n] for n in range(6)])
+    each(folder, "-q", "sh -c 'echo + >> log; sleep 0.1; echo - >> log'", "--from", "t.csv", "-j", "6", "--memory", "100M",
+         "--bound", "250M")
+    running = most = 0
+    for sign in pathlib.Path(folder, "log").read_text().split():
+        running += 1 if sign == "+" else -1
+        most = max(most, running)
+    assert most == 2, most
+
+
+if __name__ == "__main__":
+    main()
