@@ -1,10 +1,12 @@
 /* fovea scale: how a pipeline's time changes with the number of workers. */
 #include "pipeline_options.h"
 #include "scaling_sheet.h"
+#include "simulation.h"
 #include "stopping.h"
 #include "trying.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fovea/report.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,10 @@ typedef struct {
     const char *engine, *launcher, *output, *store;
     fv_size     memory;
     bool        quiet, json;
+    const char *simulate, *run;
+    int64_t     times, cores;
+    fv_size     disk, network;
+    double      stragglers, node_hours;
 } scale_options;
 
 static const fv_option options[] = {
@@ -40,6 +46,19 @@ static const fv_option options[] = {
     FV_OPTION(scale_options, memory,
               .doc = "how much memory each run may use, such as 512M or 4G; half of the free memory "
                      "if left out"),
+    FV_OPTION(scale_options, simulate, .argument = "N,N,...",
+              .doc = "simulate these numbers of workers instead, from the tasks of a run on one worker"),
+    FV_OPTION(scale_options, run, .argument = "RUN", .doc = "with --simulate: replay this recorded run; nothing is run"),
+    FV_OPTION(scale_options, times, .min = 1, .max = 1e6, .def = "1", .argument = "N",
+              .doc = "with --simulate: as if the work were N times as much"),
+    FV_OPTION(scale_options, cores, .min = 1, .max = 4096, .argument = "N",
+              .doc = "with --simulate: workers of a node; the cores of this machine if left out"),
+    FV_OPTION(scale_options, disk, .doc = "with --simulate: bytes a second that all nodes together can read and write; 20G"),
+    FV_OPTION(scale_options, network, .doc = "with --simulate: bytes a second of a node; 1.25G if left out"),
+    FV_OPTION(scale_options, stragglers, .min = 0, .max = 1, .def = "0.001", .argument = "PART",
+              .doc = "with --simulate: part of the tasks that take three times as long"),
+    FV_OPTION(scale_options, node_hours, .min = 0.001, .max = 1e9, .def = "20000", .argument = "HOURS",
+              .doc = "with --simulate: how long a node lives before it fails"),
     FV_OPTION(scale_options, quiet, .letter = 'q', .doc = "do not say what is being run"),
     FV_OPTION(scale_options, json, .doc = "print JSON"),
     FV_OPTION_END,
@@ -124,15 +143,106 @@ static int present(const scale_options *o, const fv_scaling *s, const char *titl
     return FV_EXIT_WELL;
 }
 
+/* ---------------------------------------------------------------- simulated */
+
+static void print_simulation(const fv_simulation *s) {
+    printf("SIMULATED from %lld tasks; measured: %.3f s on %d worker%s\n", (long long)s->tasks, s->measured, s->recorded,
+           s->recorded == 1 ? "" : "s");
+    if (s->predicted_two > 0)
+        printf("check on this machine: 2 workers are predicted to take %.3f s and took %.3f s (%.0f %% off)\n", s->predicted_two,
+               s->measured_two, 100 * fabs(s->predicted_two / s->measured_two - 1));
+    printf("workers   nodes         time  speed-up  efficiency  what hinders most\n");
+    for (int i = 0; i < s->nrows; i++) {
+        const fv_simulated *r = &s->rows[i];
+        if (r->asked)
+            printf("%7d %7d %10.3f s %9.1f %9.1f %%  %s\n", r->workers, r->nodes, r->seconds, r->speedup, 100 * r->efficiency,
+                   r->bottleneck);
+    }
+    char sentence[FV_SIMULATION_SENTENCE];
+    printf("%s\n", fv_simulation_sentence(s, sentence));
+    printf("assumed: %s\n", fv_simulation_assumed(s, sentence));
+}
+
+static void print_simulation_json(const fv_simulation *s) {
+    cJSON *root = cJSON_CreateObject(), *rows;
+    char   sentence[FV_SIMULATION_SENTENCE];
+    cJSON_AddBoolToObject(root, "simulated", true);
+    cJSON_AddNumberToObject(root, "tasks", (double)s->tasks);
+    cJSON_AddNumberToObject(root, "measured", s->measured);
+    cJSON_AddNumberToObject(root, "recorded_workers", s->recorded);
+    if (s->predicted_two > 0) cJSON_AddNumberToObject(root, "measured_two", s->measured_two);
+    if (s->predicted_two > 0) cJSON_AddNumberToObject(root, "predicted_two", s->predicted_two);
+    cJSON_AddNumberToObject(root, "worth", s->worth);
+    cJSON_AddNumberToObject(root, "fastest", s->fastest);
+    cJSON_AddStringToObject(root, "assumed", fv_simulation_assumed(s, sentence));
+    rows = cJSON_AddArrayToObject(root, "rows");
+    for (int i = 0; i < s->nrows; i++) {
+        const fv_simulated *r = &s->rows[i];
+        cJSON              *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "workers", r->workers);
+        cJSON_AddNumberToObject(row, "nodes", r->nodes);
+        cJSON_AddNumberToObject(row, "seconds", r->seconds);
+        cJSON_AddNumberToObject(row, "speedup", r->speedup);
+        cJSON_AddNumberToObject(row, "efficiency", r->efficiency);
+        cJSON_AddStringToObject(row, "bottleneck", r->bottleneck);
+        cJSON_AddItemToArray(rows, row);
+    }
+    char *text = cJSON_Print(root);
+    printf("%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+static int simulate(const scale_options *o, fv_pipeline *pipeline, const int *workers, int count, const char *title) {
+    fv_simulate_options asked = { .workers = workers,
+                                  .nworkers = count,
+                                  .engine = o->engine,
+                                  .times = o->times,
+                                  .repeats = (int)o->repeats,
+                                  .cores = (int)o->cores,
+                                  .disk = (double)o->disk.bytes,
+                                  .network = (double)o->network.bytes,
+                                  .stragglers = o->stragglers,
+                                  .failures = o->node_hours,
+                                  .memory = o->memory.bytes,
+                                  .store = o->store,
+                                  .tell = o->quiet ? NULL : fv_trying_tell,
+                                  .cancel = fv_stopping(false) };
+    fv_simulation      *s = NULL;
+    fv_error            error = { 0 };
+    char               *folder = NULL;
+    fv_status           status = o->run ? fv_run_find(o->store, o->run, &folder, &error) : FV_OK;
+    asked.run = folder;
+    if (status == FV_OK) status = fv_simulate(pipeline, &asked, &s, &error);
+    if (status == FV_OK && o->json) print_simulation_json(s);
+    if (status == FV_OK && !o->json) print_simulation(s);
+    if (status == FV_OK) status = fv_simulation_save(s, o->output, title, &error);
+    if (status == FV_OK && !o->quiet) fprintf(stderr, "fovea: a page, a table and a picture are in %s\n", o->output);
+    fv_simulation_free(s);
+    free(folder);
+    return status == FV_OK ? FV_EXIT_WELL : fv_explain("scale", pipeline, status, &error);
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const scale_options *o = options_;
-    int                  status, workers[MOST], count = parse_workers(o->workers, workers);
+    int                  status, workers[MOST], count = parse_workers(o->simulate ? o->simulate : o->workers, workers);
     if (!count) {
-        fv_complain("scale", "--workers %s: expected up to %d numbers from 1 to 65536, as 1,2,4", o->workers, MOST);
+        fv_complain("scale", "--%s %s: expected up to %d numbers from 1 to 65536, as 1,2,4", o->simulate ? "simulate" : "workers",
+                    o->simulate ? o->simulate : o->workers, MOST);
         return FV_EXIT_REFUSED;
     }
+    if (o->run && !o->simulate) {
+        fv_complain("scale", "--run is for --simulate: a recorded run is replayed and not measured again");
+        return FV_EXIT_REFUSED;
+    }
+    if (o->simulate && o->run) return simulate(o, NULL, workers, count, o->run);
     fv_pipeline *pipeline = fv_pipeline_from_options("scale", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
+    if (o->simulate) {
+        status = simulate(o, pipeline, workers, count, nargs ? args[0] : "a pipeline");
+        fv_pipeline_free(pipeline);
+        return status;
+    }
     fv_scale_options asked = { .workers = workers,
                                .nworkers = count,
                                .strong = o->strong || !o->weak,
@@ -163,9 +273,13 @@ const fv_command fv_cmd_scale = {
     .doc = "Every run starts with an empty temporary store, so nothing comes from a cache. Strong scaling does the same work "
            "with every number of workers (efficiency T1 / (N TN)). Weak scaling gives each worker the same amount of work "
            "(efficiency T1 / TN): items of a collection, or slabs of a single image. Medians of some repeats, Amdahl's "
-           "serial part, times of stages and timelines of workers are written to CSV files and pictures.",
+           "serial part, times of stages and timelines of workers are written to CSV files and pictures.\n"
+           "With --simulate nothing is measured but one and two workers: the tasks of the run on one worker are played "
+           "through a model of an engine on many nodes, which share a disk and a network, start late, are slow and fail. It "
+           "tells how many are worth it and what hinders most. --run RUN replays a run that was recorded before.",
     .examples = "fovea scale denoise.fov --workers 1,2,4,8 --strong --weak\n"
-                "fovea scale denoise.fov --engine processes --items 64 --repeats 5 -o study",
+                "fovea scale denoise.fov --engine processes --items 64 --repeats 5 -o study\n"
+                "fovea scale denoise.fov --simulate 24,192,1000 --cores 24 --times 100",
     .options = options,
     .options_size = sizeof(scale_options),
     .run = run,

@@ -267,5 +267,7 @@ fv_status fv_scaling_save(const fv_scaling *s, const char *folder, const char *t
     FV_TRY(fv__path_make_folders(folder, error));
     for (int i = 0; i < FV_COUNT(tables); i++) FV_TRY(write_table(folder, tables[i], s, writers[i], error));
     FV_TRY(fv__sheet_pictures(draw_scaling(s, title), folder, "scaling", error));
-    return fv__sheet_pictures(draw_timeline(s, title), folder, "timeline", error);
+    FV_TRY(fv__sheet_pictures(draw_timeline(s, title), folder, "timeline", error));
+    return fv__sheet_page(folder, "scaling", title, (const char *const[]){ "scaling", "timeline", NULL },
+                          (const char *const[]){ "scaling", "stages", NULL }, error);
 }

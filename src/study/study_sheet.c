@@ -227,7 +227,9 @@ fv_status fv_device_study_save(const fv_device_study *s, const char *folder, fv_
     static void (*const writers[])(FILE *, const fv_device_study *) = { write_policies, write_leases, write_json };
     FV_TRY(fv__path_make_folders(folder, error));
     for (int i = 0; i < FV_COUNT(texts); i++) FV_TRY(write_text(folder, texts[i], s, writers[i], error));
-    return fv__sheet_pictures(draw(s), folder, "study", error);
+    FV_TRY(fv__sheet_pictures(draw(s), folder, "study", error));
+    return fv__sheet_page(folder, "study", "A study of policies", (const char *const[]){ "study", NULL },
+                          (const char *const[]){ "policies", "leases", NULL }, error);
 }
 
 char *fv_device_study_json(const fv_device_study *s) {
