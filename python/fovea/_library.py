@@ -3,7 +3,7 @@ import ctypes as c
 import os
 import pathlib
 
-MAX_DIMS, MAX_COLUMNS = 6, 64
+MAX_DIMS, MAX_COLUMNS = 6, 256
 DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64",
           "complex64", "complex128")
 OK, USAGE, INPUT, IO, FULL, MEMORY, BUSY, CANCELLED, MISSING, INTERNAL, DEVICE = range(11)

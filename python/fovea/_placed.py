@@ -24,6 +24,9 @@ from ._prepared import Pipeline, Result, raise_failures
 MOST_JOBS = 16  # of a run: each job costs the system a moment
 LEAST_WORK = 5  # seconds of one core that a job should be worth
 FREE_PART = 0.5  # of a machine's free memory, if nobody says how much may be used
+HIDDEN_FOLDER = ("the working directory and the store must lie on a file system that all workers share. Where there is none, run "
+                 "it apart (--apart, apart=True): inputs then come from s3:// or http:// addresses, and the rest by the network")
+HIDDEN_INPUT = "what a run reads must be behind an s3:// or http:// address, or lie where all workers see it"
 
 
 class Job:
@@ -79,9 +82,18 @@ class PlacedRun:
             first, work = k + 1, 0
         return jobs
 
-    def check(self, command=None):
+    def inputs(self):
+        """One of the files of each pattern that the run reads, but for those behind addresses."""
+        with open(os.path.join(self.folder, "manifest.json")) as file:
+            items = json.load(file)["items"]
+        first = [found["files"][0][0] for found in items if found["files"]]
+        return [os.path.join(self.where, path) for path in first if "://" not in path]
+
+    def check(self, command=None, apart=False):
         """A function for a worker: whether it can take part. It gives facts about its machine, or raises a Problem."""
-        return functools.partial(_placed_worker.check, command, version(), self.folder)
+        if apart:
+            return functools.partial(_placed_worker.check, command, version(), self.inputs(), HIDDEN_INPUT)
+        return functools.partial(_placed_worker.check, command, version(), [self.folder], HIDDEN_FOLDER)
 
     def worker(self, command, place, places, job=None, workers=1, memory=None, environment=None):
         """A function for a worker: takes part until the job is done, and gives a summary. memory: bytes that it may use."""

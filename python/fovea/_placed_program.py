@@ -24,6 +24,7 @@ def arguments(engine):
     parser.add_argument("--workers", type=int)
     parser.add_argument("--memory", type=int)
     parser.add_argument("--overwrite")
+    parser.add_argument("--apart")
     return parser
 
 

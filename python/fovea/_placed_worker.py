@@ -12,6 +12,7 @@ import threading
 
 MOST_TRIES = 3  # as FV_MOST_TRIES: what as many workers died on is reported and left
 LOOK = 0.2  # seconds between looks at the process and at whether to stop
+CONNECT = 30  # seconds to reach the program that started the run
 
 
 class Problem(Exception):
@@ -33,8 +34,9 @@ def find_command(given=None):
                   "with it as an archive, or name a folder that it sees")
 
 
-def check(given, version, run):
-    """Whether a worker can take part in a run from here: facts about the machine, or a Problem."""
+def check(given, version, places, why):
+    """Whether a worker can take part in a run from here: facts about the machine, or a Problem. places: files and folders that it
+    must see; why: what to do if it does not."""
     command, host = find_command(given), os.uname().nodename
     asked = subprocess.run([command, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True)
@@ -44,9 +46,9 @@ def check(given, version, run):
     if found != version:
         raise Problem(f"{command} on {host} is Fovea {found}, but the program that started the run has {version}: all of them "
                       "must have the same version")
-    if not os.path.isdir(run):
-        raise Problem(f"the worker on {host} does not see the run's folder {run}: the working directory and the store must lie "
-                      "on a file system that all workers share")
+    for place in places:
+        if not os.path.exists(place):
+            raise Problem(f"the worker on {host} does not see {place}: {why}")
     return {"host": host, "pid": os.getpid(), "command": command, "cores": len(os.sched_getaffinity(0)), "free": free_memory()}
 
 
@@ -142,6 +144,57 @@ def work(command, run, folder, token, place, places, options=(), environment=Non
         if code == 2:
             raise Problem(said or "a worker refused the run and gave no reason")
     raise RuntimeError(f"the worker on {os.uname().nodename} ended with {code} {MOST_TRIES} times: {said or 'it said nothing'}")
+
+
+def _connect(host, port, key):
+    """A socket to the program that started the run."""
+    import socket
+    try:
+        link = socket.create_connection((host, port), CONNECT)
+    except OSError as error:
+        raise Problem(f"the worker on {os.uname().nodename} cannot reach the program that started the run at {host}:{port} "
+                      f"({error.strerror or error}): workers must be able to connect to it under this address") from None
+    link.settimeout(None)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    link.sendall(key.encode())
+    return link
+
+
+def work_apart(command, host, port, key, folder, cores=1, environment=None):
+    """Takes part in a run without seeing its folder, with a process for each core, until the program that started it has nothing
+    left to do."""
+    import concurrent.futures
+    with concurrent.futures.ThreadPoolExecutor(cores) as pool:
+        work = [pool.submit(_work_on_core, find_command(command), host, port, key, folder, environment) for _ in range(cores)]
+    return [future.result() for future in work][0]
+
+
+def _work_on_core(command, host, port, key, folder, environment):
+    """One process; one that dies is started again."""
+    said = ""
+    for tries in range(MOST_TRIES):
+        try:
+            link = _connect(host, port, key)
+        except Problem:
+            if tries:  # it has ended meanwhile
+                return {"stopped": True}
+            raise
+        child = subprocess.Popen([command, "task", "--apart"], cwd=folder if os.path.isdir(folder) else None, stdin=link,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                 env={**os.environ, **(environment or {})})
+        link.close()
+        heard = _Said(child.stderr)
+        try:
+            child.wait()
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        said = heard.text()
+        if child.returncode == 0:
+            return {}
+    raise RuntimeError(f"the worker on {os.uname().nodename} ended with {child.returncode} {MOST_TRIES} times: "
+                       f"{said or 'it said nothing'}")
 
 
 def outcome(function):

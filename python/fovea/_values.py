@@ -323,7 +323,8 @@ _CLASSES = {l.IMAGE: Image, l.SCALAR: Scalar, l.TABLE: LazyTable}
 
 # ---------------------------------------------------------------- typing
 
-_known_types = {}  # of texts that read no files, by their inputs' types
+_known_types = {}  # of texts that read no files, by their inputs' types; the oldest go first
+MOST_KNOWN = 256  # of about 24 KB each
 
 
 def infer(value, rows=False):
@@ -343,7 +344,9 @@ def infer(value, rows=False):
     found = _known_types.get(key)
     if found is None:
         found = _ask_type(text, [(f"input{k + 1}", t.image) for k, t in enumerate(images)], name)
-        if len(_known_types) < 5000 and d.file_operators().isdisjoint(operators):
+        if d.file_operators().isdisjoint(operators):
+            if len(_known_types) >= MOST_KNOWN:
+                _known_types.pop(next(iter(_known_types), None), None)
             _known_types[key] = found
     for one in value._inputs:
         if one._type is not None and one._type.items > found.items:

@@ -2,6 +2,7 @@
 #include "execute.h"
 #include "pipeline_options.h"
 #include "placed.h"
+#include "watching.h"
 #include <fovea/cluster.h>
 #include <fovea/ranks.h>
 #include <stdio.h>
@@ -16,8 +17,9 @@ typedef struct {
     const char *master;
     int64_t     executors;
     fv_texts    spark_conf;
-    bool        mpi;
+    bool        mpi, apart;
     const char *scheduler;
+    bool        watch;
 } run_options;
 
 static const fv_option options[] = {
@@ -30,9 +32,12 @@ static const fv_option options[] = {
     FV_OPTION(run_options, executors, .min = 1, .max = 1e5, .argument = "N", .doc = "with --engine spark: how many executors"),
     FV_OPTION(run_options, spark_conf, .argument = "KEY=VALUE", .doc = "with --engine spark: a setting of Spark"),
     FV_OPTION(run_options, mpi, .doc = "with --engine spark: workers are ranks of MPI that live in the executors"),
+    FV_OPTION(run_options, apart,
+              .doc = "with --engine spark or dask: the workers share no folder with this machine, which keeps all files"),
     FV_OPTION(run_options, scheduler, .argument = "ADDRESS",
               .doc =
                   "with --engine dask: where the cluster's scheduler listens, such as tcp://host:8786, or local to try it out"),
+    FV_OPTION(run_options, watch, .doc = "print a link to a page that shows the run while it goes on"),
     FV_OPTION_END,
 };
 
@@ -73,6 +78,7 @@ static int run_elsewhere(const run_options *o, fv_pipeline *pipeline, const fv_e
     fv_placing_add(&placing, "--scheduler", o->scheduler);
     fv_placing_add(&placing, "--master", o->master);
     fv_placing_add(&placing, "--mpi", o->mpi ? "yes" : NULL);
+    fv_placing_add(&placing, "--apart", o->apart ? "yes" : NULL);
     for (int i = 0; i < o->spark_conf.count; i++) fv_placing_add(&placing, "--conf", o->spark_conf.items[i]);
     return fv_execute_placed("run", pipeline, &placing, execute);
 }
@@ -80,13 +86,24 @@ static int run_elsewhere(const run_options *o, fv_pipeline *pipeline, const fv_e
 static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
+    bool elsewhere = o->engine && (!strcmp(o->engine, "spark") || !strcmp(o->engine, "dask") || !strcmp(o->engine, "slurm"));
+    if (o->watch && elsewhere) {
+        fv_complain("run", "--watch is for runs of this process; for one with --engine %s, type `fovea watch` beside it",
+                    o->engine);
+        return FV_EXIT_REFUSED;
+    }
     if (!fv_ranks_lead(o->engine, &status)) return status;
     fv_pipeline *pipeline = fv_pipeline_from_options("run", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return fv_ranks_end(status);
     fv_execute execute = { o->engine,        o->workers, o->memory, o->patience, o->store, o->fresh,   o->overwrite,
                            o->stop_on_error, o->items,   o->into,   o->device,   o->quiet, o->verbose, o->json };
     if (o->engine && (!strcmp(o->engine, "spark") || !strcmp(o->engine, "dask"))) return run_elsewhere(o, pipeline, &execute);
-    if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
+    if (!o->engine || strcmp(o->engine, "slurm")) {
+        int watcher = o->watch ? fv_watching_start("run", o->store) : 0;
+        status = fv_execute_pipeline("run", pipeline, &execute);
+        fv_watching_end(watcher);
+        return fv_ranks_end(status);
+    }
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
     if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */
         *(o->pilot ? &j.cluster.nodes : &j.cluster.array) = o->workers;

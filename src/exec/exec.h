@@ -95,8 +95,14 @@ void fv__worker_hold(fv_worker *worker, bool joint);
 /* Runs one task and puts what it makes into the store. facts gets times and bytes. */
 fv_status fv__task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
                        fv_error *error);
+/* What a task in a process that does not see this one's files has put into its store (fv_store_home): stored here, or written
+ * into the file that it belongs to. Takes the buffer over. */
+fv_status fv__task_receive(fv_instance *instance, const fv_stage *stage, int64_t task, fv_hash key, void *buffer, size_t size,
+                           double seconds, bool keep, fv_error *error);
 /* What place `place` of the facts' spent is about: an operator of the text, "store" or "write"; NULL: nothing. */
 const char *fv__stage_spender(const fv_stage *stage, int place);
+/* The node whose value it makes, fetches or stores there; NULL: several. */
+const fv_node *fv__stage_spending_node(const fv_stage *stage, int place);
 /* All tasks of the stage are done: ends its passes, so that their results can be used, and puts its files together under their
  * temporary names. */
 fv_status fv__stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);

@@ -116,6 +116,12 @@ const char *fv__stage_spender(const fv_stage *stage, int place) {
     return target->kind == FV_TARGET_SINK ? FV_STAGE_WRITE : FV_STAGE_STORE;
 }
 
+const fv_node *fv__stage_spending_node(const fv_stage *stage, int place) {
+    if (place == FV_FACT_STEPS - 1 && place < stage->nsteps + stage->ntargets - 1) return NULL;
+    if (place < stage->nsteps) return stage->steps[place].node;
+    return place < stage->nsteps + stage->ntargets ? stage->targets[place - stage->nsteps].node : NULL;
+}
+
 fv_status fv__stage_record(const fv_instance *instance, const fv_stage *stage, fv_record *record, fv_error *error) {
     bool any = false;
     for (int k = 0; k < stage->nsteps; k++) {

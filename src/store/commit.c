@@ -54,13 +54,17 @@ static void add_item(fv_bytes *items, fv_entry *entry) {
 
 /* ---------------------------------------------------------------- spilling */
 
-/* Takes the least recently used blobs out of memory until `goal` is met. Those that are in a pack go at once, the others are
- * pinned and listed. */
+/* Takes the least recently used blobs out of memory until `goal` is met. Those that are in a pack or at home go at once, the
+ * others are pinned and listed. */
 static void choose_victims(fv_store *store, int64_t goal, fv_bytes *items, fv_bytes *debris) {
     fv_entry *entry;
     while (store->resident - store->leaving > goal && (entry = fv__entries_oldest(&store->entries))) {
         if (entry->flags & FV_ENTRY_PLACED) {
             fv__store_evict(store, entry, debris);
+            continue;
+        }
+        if (store->home) {
+            fv__store_forget(store, entry, debris);
             continue;
         }
         fv__store_pin(store, entry);

@@ -55,7 +55,9 @@ struct fv_store {
     char   *folder;
     int64_t memory;
     double  patience;
-    bool    shared, transient;
+    bool    shared, late, transient;
+
+    const fv_store_home *home; /* NULL: none */
 
     pthread_mutex_t lock;
     pthread_cond_t  loaded;

@@ -76,7 +76,9 @@ fv_status fv__store_open(const fv_store_options *options, fv_store **result, fv_
     store->memory = FV_MAX(options->memory, 0);
     store->patience = options->patience;
     store->shared = options->shared;
+    store->late = options->late;
     store->transient = options->transient;
+    store->home = options->home;
     store->folder_time = -1;
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->files, NULL);
@@ -182,7 +184,13 @@ static fv_status put(fv_store *store, fv_hash key, void *buffer, size_t size, do
 }
 
 fv_status fv__store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
-    return put(store, key, buffer, size, seconds, keep, store->shared, error);
+    fv_status given = FV_OK;
+    if (store->home) given = store->home->give(store->home->context, key, buffer, size, seconds, keep, error);
+    if (given != FV_OK) {
+        fv__buffer_free(buffer, size);
+        return given;
+    }
+    return put(store, key, buffer, size, seconds, keep, store->shared && !store->late, error);
 }
 
 fv_status fv__store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
@@ -191,9 +199,24 @@ fv_status fv__store_hold(fv_store *store, fv_hash key, void *buffer, size_t size
 
 /* ---------------------------------------------------------------- asking */
 
+/* Lock held, released meanwhile. */
+static fv_entry *ask_home(fv_store *store, fv_hash key) {
+    void    *buffer = NULL;
+    size_t   size = 0;
+    fv_bytes debris = { 0 };
+    bool     fresh;
+    pthread_mutex_unlock(&store->lock);
+    bool there = store->home->ask(store->home->context, key, &buffer, &size);
+    pthread_mutex_lock(&store->lock);
+    fv_entry *entry = there ? enter(store, key, buffer, size, false, &fresh, &debris) : NULL;
+    fv__store_dispose(store, &debris);
+    return entry;
+}
+
 /* Lock held. In a shared store a miss looks at the folder first; the lock is released meanwhile. */
 static fv_entry *find(fv_store *store, fv_hash key) {
     fv_entry *entry = fv__entries_find(&store->entries, key);
+    if (!entry && store->home) entry = ask_home(store, key);
     if (!entry && store->shared) {
         pthread_mutex_unlock(&store->lock);
         fv__store_refresh(store, NULL);
@@ -211,7 +234,10 @@ bool fv__store_has(fv_store *store, fv_hash key) {
     return found;
 }
 
+bool fv__store_is_part(const fv_store *store) { return store->home; }
+
 bool fv__store_knows(fv_store *store, fv_hash key) {
+    if (store->home) return false;
     pthread_mutex_lock(&store->lock);
     bool found = fv__entries_find(&store->entries, key) != NULL;
     pthread_mutex_unlock(&store->lock);

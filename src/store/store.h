@@ -20,14 +20,25 @@
 
 typedef struct fv_store fv_store;
 
+/* The store of another process that this one is only a part of: what is put goes there, what is missing is asked for there, and
+ * what does not fit into memory is forgotten here. */
+typedef struct fv_store_home {
+    fv_status (*give)(void *context, fv_hash key, const void *data, size_t size, double seconds, bool keep, fv_error *error);
+    /* *buffer is one of fv__buffer_new, taken over. False: there is none. */
+    bool (*ask)(void *context, fv_hash key, void **buffer, size_t *size);
+    void *context;
+} fv_store_home;
+
 typedef struct fv_store_options {
     const char *folder;    /* .fovea/store; made if missing */
     const char *writer;    /* unique name of this process's files */
     int64_t     memory;    /* budget for resident blobs */
     double      patience;  /* seconds of work that may be uncommitted */
     bool        shared;    /* other processes read what this one puts: every put goes to the pack at once (not synced) */
+    bool        late;      /* of a shared one: others read it once it is committed, and no put goes to the pack before */
     bool        transient; /* nothing is committed: what does not fit into memory is in a file without a name, made in the folder
                               when it is needed and gone with the process */
+    const fv_store_home *home; /* NULL: none; with one it must be transient, and outlive the store */
 } fv_store_options;
 
 /* Removes files of dead writers from a folder, least recently used first, until the rest is within the budget. 0: all
@@ -54,8 +65,10 @@ fv_status fv__store_put(fv_store *store, fv_hash key, void *buffer, size_t size,
 /* The same for what other processes get in another way: a shared store shows it to them only once it is committed. */
 fv_status fv__store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
 bool      fv__store_has(fv_store *store, fv_hash key);
-/* The same from memory alone: never looks at what other processes may have put since, and never waits. */
+/* The same from memory alone: never looks at what other processes may have put since, and never waits. With a home it is always
+ * false, since only what was given there counts. */
 bool fv__store_knows(fv_store *store, fv_hash key);
+bool fv__store_is_part(const fv_store *store);          /* whether it has a home */
 bool fv__store_committed(fv_store *store, fv_hash key); /* synced on disk */
 
 typedef struct fv_blob {

@@ -9,7 +9,8 @@ import sys
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for  # noqa: E402
+from fovea_test import ROOT, Skip, main, raises, run, wait_for  # noqa: E402
+from placed import alone, blind, files, processes, there, values  # noqa: E402
 from spark_session import session, use_environment  # noqa: E402
 
 use_environment("build/spark")
@@ -17,6 +18,7 @@ import numpy as np  # noqa: E402
 
 import fovea as fv  # noqa: E402
 import fovea.spark  # noqa: E402
+from fovea._placed import placed_run  # noqa: E402
 
 FOAM = """
 param level = 100
@@ -28,68 +30,23 @@ max(bubbles)
 """
 
 
-def there(function):
-    """A test that works in its folder, as a user's program does."""
-    def in_folder(folder):
-        before = os.getcwd()
-        os.chdir(folder)
-        try:
-            function(pathlib.Path(folder))
-        finally:
-            os.chdir(before)
-    in_folder.__name__ = function.__name__
-    return test(in_folder)
-
-
-def files(folder, pattern="*.*"):
-    """What lies in a folder, by name."""
-    return {p.name: p.read_bytes() for p in folder.glob(pattern) if p.is_file()}
-
-
-def of_threads(folder, text, params=None):
-    """What a text prints and makes on threads; the files are gone afterwards."""
-    before = set(files(folder))
-    values = fv.run(text, params, store="alone")
-    made = {name: content for name, content in files(folder).items() if name not in before}
-    for name in made:
-        (folder / name).unlink()
-    return values, made
-
-
 def executors(spark):
     """Process ids of the session's executors."""
-    name = spark.sparkContext.applicationId.encode()
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes()
-        except OSError:
-            continue
-        if b"CoarseGrainedExecutorBackend" in words and name in words:
-            found.append(int(path.parent.name))
-    return found
+    return processes("CoarseGrainedExecutorBackend", spark.sparkContext.applicationId)
 
 
 def workers_of(folder):
     """Process ids of all that work on runs in this folder."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(folder) in words and b"work" in words.split(b"\0"):
-            found.append(int(path.parent.name))
-    return found
+    return processes(" work ", str(folder))
 
 
 @there
 def a_run_is_that_of_threads_and_shows_in_the_pages_of_spark(folder):
     spark = session()
-    values, made = of_threads(folder, FOAM, {"level": [90, 110]})
+    want, made = alone(folder, FOAM, {"level": [90, 110]})
     told = []
     found = fovea.spark.run(spark, FOAM, {"level": [90, 110]}, progress=told.append)
-    assert [list(table) for table in found] == [list(table) for table in values] and files(folder, "bubbles*") == made
+    assert values(found) == values(want) and files(folder) == made
     status = spark.sparkContext.statusTracker()
     assert told == sorted(told) and not status.getActiveJobsIds()
 
@@ -104,7 +61,7 @@ def a_bad_item_is_named_and_the_others_are_done(folder):
         raise AssertionError("nothing failed")
     except fv.InputError as error:
         assert "in3.npy" in str(error), error
-    assert sorted(files(folder, "out-*")) == [f"out-{k}.npy" for k in range(8) if k != 3]
+    assert sorted(name for name in files(folder) if "out-" in name) == [f"out-{k}.npy" for k in range(8) if k != 3]
 
 
 @there
@@ -123,13 +80,13 @@ def what_cannot_work_is_said_before_anything_is_computed(folder):
         raise AssertionError("a mistake was not found")
     except fv.UsageError as error:
         assert "nothing" in str(error)
-    assert not files(folder, "bubbles*")
+    assert list(files(folder)) == ["another"]
 
 
 @there
 def an_executor_is_killed_and_the_bytes_are_the_same(folder):
     text = "\n".join(f'write(median(phantom("cells", [60, 80, 80], seed = {k}), 5), "out{k}.npy")' for k in range(30))
-    _, made = of_threads(folder, text)
+    _, made = alone(folder, text)
     spark = session()
     found, failure = [], []
 
@@ -147,8 +104,30 @@ def an_executor_is_killed_and_the_bytes_are_the_same(folder):
         os.kill(executors(spark)[0], signal.SIGKILL)
     thread.join()
     assert not failure and found == [[]], failure
-    assert files(folder, "out*") == made and parents
+    assert files(folder) == made and parents
     wait_for("the end of the killed executor's worker", lambda: not workers_of(folder))
+
+
+@there
+def executors_that_see_no_folder_of_the_driver_make_the_same(folder):
+    (folder / "driver").mkdir()
+    os.chdir(folder / "driver")
+    want, made = alone(folder / "driver", FOAM)
+    command = blind(folder / "blind", folder / "driver")
+    assert values(fovea.spark.run(session(), FOAM, apart=True, command=command)) == values(want)
+    assert files(folder / "driver") == made
+    raises(fv.OutOfMemory, "at least --memory", lambda: fovea.spark.run(session(), FOAM, apart=True, memory="8M"))
+
+
+@there
+def what_a_run_needs_is_a_profile_of_executors(folder):
+    session()
+    profile = fovea.spark.resources('write(median(phantom("cells", [400, 900, 900]) * 1.5, 5), "x.npy")', tasks=2, cores=3)
+    with placed_run('write(median(phantom("cells", [400, 900, 900]) * 1.5, 5), "x.npy")') as placed:
+        ask = placed.look()["ask"]
+    asked = {name: request.amount for name, request in profile.executorResources.items()}
+    assert asked["cores"] == 6 and asked["memoryOverhead"] == int(6 * ask / 0.8) >> 20, (asked, ask)
+    assert {name: request.amount for name, request in profile.taskResources.items()} == {"cpus": 3}
 
 
 @there
@@ -157,8 +136,8 @@ def ranks_of_mpi_live_in_executors(folder):
         raise Skip("no mpiexec.mpich: scripts/bootstrap.sh mpi could not install it")
     said = fovea.spark.mpi(session(), 2, ["/bin/sh", "-c", "echo rank $PMI_RANK of $PMI_SIZE in $(pwd)"])
     assert sorted(said.splitlines()) == [f"rank {k} of 2 in {folder}" for k in range(2)], said
-    values, made = of_threads(folder, FOAM)
-    assert fovea.spark.run(session(), FOAM, mpi=True) == values and files(folder, "bubbles*") == made
+    want, made = alone(folder, FOAM)
+    assert fovea.spark.run(session(), FOAM, mpi=True) == want and files(folder) == made
 
 
 @there
@@ -217,7 +196,7 @@ def the_command_says_what_is_wrong(folder):
     said = run("run", "foam.fov", "--engine", "spark", "--master", "local[1]", folder=folder, code=2,
                environment={"FOVEA_PYTHON": "/nowhere/python"}).stderr
     assert "cannot be started" in said, said
-    assert not files(folder, "bubbles*")
+    assert list(files(folder)) == ["foam.fov"]
 
 
 @there
@@ -229,6 +208,9 @@ def the_examples_of_the_page_run(folder):
         exec(block, names)
     assert names["count"] == fv.run(names["text"], {"level": 90}, store="alone", overwrite=True)[0]
     assert sorted(names["ranks"].split("\n")) == ["", "rank 0 of 2", "rank 1 of 2"]
+    assert names["most"] == ("the", 4) and len(list(names["peaks"])) == 3 and 120 < names["total"] < 135
+    whole = np.asarray(fv.read("tilts.zarr").art(fv.parallel(list(range(-72, 73, 6))), iterations=4))
+    assert np.array_equal(names["volume"], whole) and whole.max() > 0.5 and np.asarray(fv.read("volume.png")).max() == 255
     assert names["same"].count() >= 3 and names["large"].count() == 3 and names["smooth"].first().dtype == "float32"
 
 

@@ -13,6 +13,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, ROOT, main, run, test, wait_for  # noqa: E402
+from placed import processes  # noqa: E402
+from s3_bucket import boto, bucket, upload  # noqa: E402
 from spark_cluster import Cluster  # noqa: E402
 
 KILLS = int(os.environ.get("FOVEA_KILLS", 10))
@@ -44,18 +46,19 @@ def digest(folder):
     return found
 
 
-def on_spark(cluster, name, folder, *more, code=0):
+def on_spark(cluster, name, folder, *more, code=0, place=None):
     """Runs a pipeline by the command."""
     return run("run", name, "--engine", "spark", "--master", cluster.master, "--spark-conf", "spark.executor.memory=512m",
-               "--spark-conf", "spark.ui.enabled=false", *more, folder=folder, code=code, environment=cluster.environment())
+               "--spark-conf", "spark.ui.enabled=false", *more, folder=folder, code=code,
+               environment={**cluster.environment(), **(place or {})})
 
 
-def begin(cluster, name, folder):
+def begin(cluster, name, folder, *more, place=None):
     """The same without waiting for it."""
     return subprocess.Popen([FOVEA, "run", name, "--engine", "spark", "--master", cluster.master, "--spark-conf",
-                             "spark.executor.memory=512m", "--spark-conf", "spark.ui.enabled=false"], cwd=folder,
+                             "spark.executor.memory=512m", "--spark-conf", "spark.ui.enabled=false", *more], cwd=folder,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env=dict(os.environ, **cluster.environment()))
+                            env={**os.environ, **cluster.environment(), **(place or {})})
 
 
 def prepare(folder, text, name):
@@ -116,6 +119,83 @@ def executors_and_drivers_are_killed_at_random_and_the_bytes_are_the_same(folder
         wait_for("the end of all workers", lambda: not cluster.workers(spark))
         on_spark(cluster, "many.fov", spark)
         assert digest(spark) == digest(threads)
+
+
+@test
+def speculation_and_dynamic_allocation_change_nothing(folder):
+    with Cluster("build/spark", pathlib.Path(folder, "cluster")) as cluster:
+        threads, spark, _ = prepare(folder, MANY, "many.fov")
+        for settings in (("speculation=true", "speculation.interval=100ms", "speculation.multiplier=1.01",
+                          "speculation.quantile=0.1", "speculation.minTaskRuntime=0ms"),
+                         ("dynamicAllocation.enabled=true", "dynamicAllocation.shuffleTracking.enabled=true",
+                          "dynamicAllocation.minExecutors=0", "dynamicAllocation.initialExecutors=1",
+                          "dynamicAllocation.maxExecutors=2", "dynamicAllocation.executorIdleTimeout=2s", "executor.cores=1")):
+            on_spark(cluster, "many.fov", spark, "--fresh", "--overwrite",
+                     *(word for setting in settings for word in ("--spark-conf", f"spark.{setting}")))
+            assert digest(spark) == digest(threads), settings
+            wait_for("the end of all workers", lambda: not cluster.workers(spark))
+
+
+BUCKET = """
+scan = read("s3://bucket/in/*.npy")
+write(median(scan, 15), "s3://bucket/out/{stem}.npy")
+write(measure(label(scan > 128)), "all.csv")
+"""
+VOLUME = """
+foam = phantom("foam", [48, 120, 110], seed = 3)
+cells = label(median(foam, 7) < 120)
+write(cells, "s3://bucket/cells.zarr")
+write(measure(cells, foam), "cells.csv")
+max(cells)
+"""
+
+
+def contents(folder, place):
+    """What lies in the bucket, but for the inputs: digests by name."""
+    return boto("""
+import hashlib
+keys = [o["Key"] for page in s3.get_paginator("list_objects_v2").paginate(Bucket="bucket") for o in page.get("Contents", [])]
+print(json.dumps({k: hashlib.sha256(s3.get_object(Bucket="bucket", Key=k)["Body"].read()).hexdigest() for k in keys
+                  if not k.startswith("in/")}))""", folder, place)
+
+
+def empty(folder, place):
+    """Takes all but the inputs out of the bucket, and gives the digests of what it was."""
+    found = contents(folder, place)
+    boto(f"for key in {list(found)!r}:\n    s3.delete_object(Bucket='bucket', Key=key)\nprint('true')", folder, place)
+    return found
+
+
+@test
+def a_bucket_is_all_that_driver_and_executors_share(folder):
+    import numpy as np
+    folder = pathlib.Path(folder)
+    threads, driver = folder / "threads", folder / "driver"
+    for there in (threads, driver, folder / "up" / "in"):
+        there.mkdir(parents=True)
+    for k in range(24):
+        np.save(folder / "up" / "in" / f"{k}.npy", np.random.default_rng(k).integers(0, 255, (400, 400), np.uint8))
+    with bucket(folder) as place, Cluster("build/spark", folder / "cluster", hidden=driver) as cluster:
+        upload(folder, place)
+        settings = [word for name, value in place.items() for word in ("--spark-conf", f"spark.executorEnv.{name}={value}")]
+        for text, name in ((BUCKET, "many.fov"), (VOLUME, "volume.fov")):
+            for there in (threads, driver):
+                (there / name).write_text(text)
+            printed = run("run", name, folder=threads, environment=place).stdout
+            want = empty(folder, place)
+            going = begin(cluster, name, driver, "--apart", *settings, place=place)
+            wait_for("a worker", lambda: processes("task --apart") or going.poll() is not None)
+            if going.poll() is None:
+                os.kill(random.Random(3).choice(cluster.executors()), signal.SIGKILL)
+            out, said = going.communicate()
+            assert going.returncode == 0 and out == printed, said
+            assert empty(folder, place) == want and digest(driver) == digest(threads)
+        (driver / "local.fov").write_text('write(median(read("local.npy"), 3), "s3://bucket/local.npy")')
+        np.save(driver / "local.npy", np.zeros((4, 4), np.uint8))
+        said = on_spark(cluster, "local.fov", driver, "--apart", *settings, code=1, place=place).stderr
+        assert "local.npy" in said and "shares no folder" in said, said
+        said = on_spark(cluster, "many.fov", driver, "--fresh", *settings, code=2, place=place).stderr
+        assert "does not see" in said and "--apart" in said, said
 
 
 @test

@@ -16,6 +16,7 @@ import time
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "support"),
                 str(pathlib.Path(__file__).resolve().parent.parent.parent / "python")]
 from fovea_test import FOVEA, ROOT, Skip, main, raises, run, test, wait_for  # noqa: E402
+from placed import alone, blind, files, there, values  # noqa: E402
 
 try:
     import dask
@@ -68,39 +69,6 @@ def fd():
     return module
 
 
-def there(function):
-    """A test that works in its folder."""
-    def inside(folder):
-        before = os.getcwd()
-        os.chdir(folder)
-        try:
-            function(pathlib.Path(folder))
-        finally:
-            os.chdir(before)
-    inside.__name__ = function.__name__
-    return test(inside)
-
-
-def files(folder):
-    """Everything that was written, by name."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
-            if p.is_file() and not {".fovea", "alone", "scans"} & set(p.relative_to(folder).parts)}
-
-
-def alone(folder, text, params=None):
-    """What a run on threads prints and writes; the files are taken away again."""
-    printed, made = fv.run(text, params, store="alone"), files(folder)
-    for name in made:
-        (folder / name).unlink()
-    assert made
-    return printed, made
-
-
-def values(printed):
-    """Numbers, and rows of tables."""
-    return [list(v) if hasattr(v, "columns") else v for v in printed]
-
-
 @there
 def a_run_makes_what_threads_make(folder):
     want, made = alone(folder, CELLS)
@@ -121,7 +89,7 @@ def a_sweep_and_a_collection_run_there_too(folder):
         (folder / "p.fov").write_text(text)
         assert values(fd().run(client(), "p.fov", params, workers=2)) == values(want)
         (folder / "p.fov").unlink()
-        assert files(folder) == made
+        assert files(folder, ["scans"]) == made
         for name in made:
             (folder / name).unlink()
 
@@ -227,13 +195,23 @@ def who_started_the_run_may_be_killed(folder):
 
 
 @there
+def workers_that_see_no_folder_of_the_client_make_the_same(folder):
+    (folder / "client").mkdir()
+    os.chdir(folder / "client")
+    want, made = alone(folder / "client", CELLS)
+    command = blind(folder / "blind", folder / "client")
+    assert values(fd().run(client(), CELLS, apart=True, command=command)) == values(want) and files(folder / "client") == made
+    raises(fv.OutOfMemory, "at least", lambda: fd().run(client(), CELLS, apart=True, memory="1M"))
+
+
+@there
 def items_that_fail_are_named_and_the_others_are_done(folder):
     (folder / "scans").mkdir()
     for k in range(3):
         np.save(folder / "scans" / f"s{k}.npy", np.zeros((20, 30), np.uint8))
     (folder / "scans" / "s1.npy").write_bytes(b"nonsense")
     raises(fv.Error, "s1.npy", lambda: fd().run(client(), 'write(median(read("scans/*.npy"), 3), "out/{stem}.npy")\n'))
-    assert sorted(files(folder)) == ["out/s0.npy", "out/s2.npy"]
+    assert sorted(files(folder, ["scans"])) == ["out/s0.npy", "out/s2.npy"]
 
 
 @there

@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, ROOT, main, run, test  # noqa: E402
+from placed import alone, files, there  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "python"))
 try:
@@ -31,18 +32,6 @@ max(bubbles)
 """
 
 
-def in_folder(function):
-    def there(folder):
-        before = os.getcwd()
-        os.chdir(folder)
-        try:
-            function(pathlib.Path(folder))
-        finally:
-            os.chdir(before)
-    there.__name__ = function.__name__
-    return test(there)
-
-
 def together(functions):
     """Calls all at once; gives what they give."""
     found = [None] * len(functions)
@@ -60,12 +49,9 @@ def together(functions):
     return found
 
 
-@in_folder
+@there
 def placed_workers_make_what_threads_make(folder):
-    expected = fv.run(FOAM, store="alone")
-    alone = {name: (folder / name).read_bytes() for name in ("bubbles.npy", "bubbles.csv")}
-    for name in alone:
-        (folder / name).unlink()
+    expected, made = alone(folder, FOAM)
     with placed_run(FOAM) as placed:
         done = []
         for job in placed.jobs(least=0):
@@ -76,10 +62,10 @@ def placed_workers_make_what_threads_make(folder):
         assert any("gaussian" in job.name for job in placed.jobs()) and placed.look()["finished"]
         assert len(placed.jobs(least=0)) == len(placed.look()["stages"]) > len(placed.jobs()) == 1
         assert placed.jobs()[0].last == len(placed.look()["stages"])
-    assert {name: (folder / name).read_bytes() for name in alone} == alone
+    assert files(folder) == made
 
 
-@in_folder
+@there
 def a_killed_worker_is_started_again_and_a_bad_item_is_named(folder):
     for k in range(6):
         np.save(folder / f"in{k}.npy", np.full((200, 200), k, np.uint8))
@@ -102,11 +88,11 @@ def a_killed_worker_is_started_again_and_a_bad_item_is_named(folder):
     assert fv.run(text.replace("in*", "in[0-5]")) == [] and (folder / "out-3.npy").exists()
 
 
-@in_folder
+@there
 def what_cannot_work_is_said_in_a_sentence(folder):
     with placed_run(FOAM) as placed:
         for function, words in ((placed.check("/nowhere/fovea"), None), (placed.worker(FOVEA, 0, 1, memory=1 << 20), "at least"),
-                                (PlacedRun(folder / "nothing").check(FOVEA), "does not see the run's folder")):
+                                (PlacedRun(folder / "nothing").check(FOVEA), f"does not see {folder}/nothing")):
             try:
                 facts = function()
                 assert words is None and facts["cores"] > 0 and share_of_memory([facts] * 2) <= facts["free"] / 4
@@ -122,7 +108,7 @@ def what_cannot_work_is_said_in_a_sentence(folder):
             assert "0.0.1" in str(problem) and fv.__version__ in str(problem), problem
 
 
-@in_folder
+@there
 def workers_stop_when_they_are_asked_to(folder):
     slow = 'write(median(phantom("cells", [20000, 20000]) * 1.5, 31), "slow.npy")\n'
     with placed_run(slow) as placed:
@@ -131,7 +117,7 @@ def workers_stop_when_they_are_asked_to(folder):
         assert not (folder / "slow.npy").exists()
 
 
-@in_folder
+@there
 def a_worker_ends_with_the_program_that_started_it(folder):
     with placed_run('write(median(phantom("cells", [20000, 20000]) * 1.5, 31), "slow.npy")\n') as placed:
         script = ("import subprocess, sys\n"

@@ -7,47 +7,38 @@ import signal
 import subprocess
 
 from fovea_test import ROOT, Skip, wait_for
+from placed import processes
 from spark_session import SHORT_LIVED
-
-
-def processes(*words):
-    """Ids of the processes in whose command line all of these stand."""
-    found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = path.read_bytes().replace(b"\0", b" ")
-        except OSError:
-            continue
-        if all(os.fsencode(word) in line for word in words):
-            found.append(int(path.parent.name))
-    return found
 
 
 class Cluster:
     """Runs while a with block does."""
 
-    def __init__(self, environment, folder, workers=2):
+    def __init__(self, environment, folder, workers=2, hidden=None):
+        """hidden: a folder that is empty for workers and executors, as if they were on other machines."""
         self.python = ROOT / environment / "bin" / "python"
         if not self.python.exists():
             raise Skip(f"no {environment}: scripts/bootstrap.sh spark or interop could not make it")
         if not shutil.which("java"):
             raise Skip("no java: scripts/bootstrap.sh spark could not install it")
         self.folder, self.count, self.daemons, self.master = pathlib.Path(folder), workers, [], None
+        cover = f"mount -t tmpfs none '{hidden}'; exec \"$@\""
+        self.elsewhere = ["unshare", "-rm", "sh", "-ec", cover, "sh"] if hidden else []
 
     def environment(self):
         """Variables for programs that use it."""
         return {"FOVEA_PYTHON": str(self.python), "PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1",
                 "JAVA_TOOL_OPTIONS": SHORT_LIVED}
 
-    def _start(self, name, *arguments):
+    def _start(self, name, *arguments, elsewhere=()):
         home = subprocess.run([self.python, "-c", "import os, pyspark; print(os.path.dirname(pyspark.__file__))"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout.strip()
         own = {**self.environment(), "SPARK_HOME": home, "SPARK_DAEMON_MEMORY": "256m",
                "SPARK_LOCAL_DIRS": str(self.folder / "local")}
         log = self.folder / f"{name}.log"
         with open(log, "w") as out:
-            self.daemons.append(subprocess.Popen([f"{home}/bin/spark-class", *arguments], stdin=subprocess.DEVNULL, stdout=out,
-                                                 stderr=out, env={**os.environ, **own}, start_new_session=True))
+            self.daemons.append(subprocess.Popen([*elsewhere, f"{home}/bin/spark-class", *arguments], stdin=subprocess.DEVNULL,
+                                                 stdout=out, stderr=out, env={**os.environ, **own}, start_new_session=True))
         return log
 
     def __enter__(self):
@@ -58,7 +49,8 @@ class Cluster:
         self.master = wait_for("Spark's master", lambda: self._found(log, address, 1))[0]
         for k in range(self.count):
             self._start(f"worker{k}", "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0",
-                        "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"), self.master)
+                        "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"), self.master,
+                        elsewhere=self.elsewhere)
         wait_for("Spark's workers", lambda: self._found(log, "Registering worker", self.count))
         return self
 

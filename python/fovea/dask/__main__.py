@@ -6,7 +6,7 @@ import sys
 
 from .._errors import UsageError
 from .._placed_program import arguments, program
-from ._place import place
+from ._place import place, place_apart
 
 PATIENCE = 10  # seconds for a scheduler to answer
 
@@ -41,7 +41,7 @@ def _client(address, workers):
 def _work(given, run):
     client, cluster = _client(given.scheduler, given.workers)
     try:
-        place(client, run, given.memory, most=given.workers)
+        (place_apart if given.apart else place)(client, run, given.memory, most=given.workers)
     finally:
         client.close()
         if cluster:

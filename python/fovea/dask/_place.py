@@ -8,7 +8,8 @@ import uuid
 
 from .. import _placed_worker
 from .._errors import Error, OutOfMemory, UsageError
-from .._placed import placed_run, share_of_memory
+from .._placed import Job, placed_run, share_of_memory
+from .._placed_apart import ApartRun, address_towards, check_memory
 
 FIRST_WORKER = 60  # seconds for the cluster to give one
 NO_WORKER = 120  # seconds without any before a run is given up
@@ -104,6 +105,7 @@ class _Crew:
     """The long tasks of one job: one on each worker, and on each that comes later."""
 
     def __init__(self, client, run, job, settings):
+        """settings["apart"]: an ApartRun that the workers connect to; None: they see the run's folder."""
         self.client, self.run, self.job, self.settings = client, run, job, settings
         self.futures, self.failures, self.done, self.alone = {}, {}, [], time.monotonic()
         words = [part.split(";")[0] if part.split(";")[0].strip() else part for part in job.name.split(" | ")]
@@ -115,11 +117,17 @@ class _Crew:
         for address, facts in there.items():
             if address in self.futures or len(self.futures) >= places:
                 continue
-            memory = self.settings["memory"] or share_of_memory([self.settings["facts"](address)])
-            work = self.run.worker(self.settings["command"], len(self.futures), places, self.job, facts["nthreads"], memory)
+            work = self.task(address, facts["nthreads"], places)
             self.futures[address] = self.client.submit(
                 _careful(work), key=f"{self.name}-{uuid.uuid4().hex}", workers=[address], allow_other_workers=False, pure=False,
                 resources=self.settings["resources"])
+
+    def task(self, address, threads, places):
+        """What a worker does."""
+        if self.settings["apart"]:
+            return self.settings["apart"].worker(self.settings["command"], threads)
+        memory = self.settings["memory"] or share_of_memory([self.settings["facts"](address)])
+        return self.run.worker(self.settings["command"], len(self.futures), places, self.job, threads, memory)
 
     def look(self, there):
         """Takes note of tasks that are over and of workers that are gone."""
@@ -172,13 +180,13 @@ class _Crew:
 
 # ---------------------------------------------------------------- a run
 
-def _look_at_workers(client, run, command, resources):
-    """What each worker says of itself, by address; raises if one cannot take part."""
-    wait_for_workers(client, resources)
-    asked = {address: client.submit(_careful(run.check(command)), key=f"fovea.check-{uuid.uuid4().hex}", workers=[address],
-                                    allow_other_workers=False, pure=False, resources=resources)
+def _ask_workers(client, run, command, resources, apart, end):
+    """What each worker that is there says of itself, by address; raises if one cannot take part. Those that are lost meanwhile
+    are left out."""
+    asked = {address: client.submit(_careful(run.check(command, apart)), key=f"fovea.check-{uuid.uuid4().hex}", pure=False,
+                                    workers=[address], allow_other_workers=False, resources=resources)
              for address in workers_of(client, resources)}
-    found, end = {}, time.monotonic() + FIRST_WORKER
+    found = {}
     while asked:
         there = workers_of(client, resources)
         for address, future in list(asked.items()):
@@ -188,8 +196,17 @@ def _look_at_workers(client, run, command, resources):
                 found[address] = fact
             client.cancel([asked.pop(address)])
         time.sleep(LOOK)
-    if not found:
-        raise Error(f"no worker of {client.scheduler.address} has answered in {FIRST_WORKER} s")
+    return found
+
+
+def _look_at_workers(client, run, command, resources, apart):
+    """The same, until at least one has answered."""
+    found, end = {}, time.monotonic() + FIRST_WORKER
+    while not found:
+        wait_for_workers(client, resources)
+        found = _ask_workers(client, run, command, resources, apart, end)
+        if not found and time.monotonic() > end:
+            raise Error(f"no worker of {client.scheduler.address} has answered in {FIRST_WORKER} s")
     return found
 
 
@@ -199,46 +216,81 @@ def _memory_of(known, facts, wanted):
     return wanted or (int(OWN_PART * min(limits)) if limits and all(limits) else None)
 
 
-def place(client, run, memory=None, command=None, told=None, resources=None, most=None):
-    """Has workers work on a run until nothing is left but its end."""
+class _Teller:
+    """Tells how far a run is, as an event of topic fovea and to the caller's function."""
+
+    def __init__(self, client, run, told):
+        self.client, self.run, self.told, self.next = client, run, told, time.monotonic() + TELL[0]
+
+    def __call__(self, name):
+        began = time.monotonic()
+        if began < self.next:
+            return
+        state = self.run.look()
+        self.client.log_event("fovea", {"run": self.run.name, "working on": name, "fraction": state["fraction"]})
+        if self.told:
+            self.told(state["fraction"])
+        self.next = began + max(TELL[0], TELL[1] * (time.monotonic() - began))
+
+
+def _settings(client, run, memory, command, resources, most, apart=False):
+    """What all jobs of a run have in common."""
     from ..__main__ import command as own_command
     command = command or own_command()
-    facts = _look_at_workers(client, run, command, resources)
+    facts = _look_at_workers(client, run, command, resources, apart)
     hosts = [f["host"] for f in facts.values()]
 
     def facts_of(address):
         mine = facts.get(address) or next(iter(facts.values()))
         return {**mine, "free": mine["free"] / max(hosts.count(mine["host"]), 1)}
-    settings = {"memory": _memory_of(workers_of(client), facts, memory), "facts": facts_of, "command": command,
-                "resources": resources, "most": most}
+    return {"memory": _memory_of(workers_of(client), facts, memory), "facts": facts_of, "command": command,
+            "resources": resources, "most": most, "apart": None}
 
-    next_time = time.monotonic() + TELL[0]
 
-    def tell(name):
-        nonlocal next_time
-        began = time.monotonic()
-        if began < next_time:
-            return
-        state = run.look()
-        client.log_event("fovea", {"run": run.name, "working on": name, "fraction": state["fraction"]})
-        if told:
-            told(state["fraction"])
-        next_time = began + max(TELL[0], TELL[1] * (time.monotonic() - began))
+def place(client, run, memory=None, command=None, told=None, resources=None, most=None):
+    """Has workers work on a run until nothing is left but its end."""
+    settings = _settings(client, run, memory, command, resources, most)
+    tell = _Teller(client, run, told)
     for job in run.jobs():
         _Crew(client, run, job, settings).work(tell)
 
 
-def run(client, pipeline, params=None, *, memory=None, workers=None, command=None, resources=None, progress=None, **options):
+def place_apart(client, run, memory=None, command=None, told=None, resources=None, most=None):
+    """The same for workers that share no folder with this program: the whole run, and what it prints."""
+    settings = _settings(client, run, memory, command, resources, most, apart=True)
+    there, jobs = workers_of(client, resources), run.jobs()
+    chosen = list(there)[:most or len(there)]
+    cores = sum(there[address]["nthreads"] for address in chosen)
+    each = [(settings["memory"] or share_of_memory([settings["facts"](a)])) // there[a]["nthreads"] for a in chosen]
+    check_memory(run, min(each))
+    scheduler = re.sub(r"^\w+://|:\d+$", "", client.scheduler.address).strip("[]")
+    whole = Job(0, " | ".join(job.name for job in jobs), max(job.tasks for job in jobs))
+    with ApartRun(run, cores, min(each), address_towards(scheduler)) as apart:
+        try:
+            if not apart.over:
+                _Crew(client, run, whole, {**settings, "apart": apart}).work(_Teller(client, run, told))
+        except Error:  # of a worker that came too late, it may be
+            if not apart.over:
+                raise
+        return apart.finish()
+
+
+def run(client, pipeline, params=None, *, memory=None, workers=None, command=None, resources=None, apart=False, progress=None,
+        **options):
     """Runs a pipeline on the workers of a dask cluster: what fovea.run gives, and the same files.
 
     pipeline: the path of a `.fov` file, or its text. params: values of its `param` statements. memory: what each worker may use
-    ("4G"); if left out, most of its memory limit, or half of what is free there. workers: how many of them at most. command: the
-    path of the fovea command on the workers, if it is neither at this program's path nor in their Python. resources: only workers
-    that were started with these, as {"GPU": 1}, and so much of them is taken. progress: called with the fraction that is done.
-    Other options are those of fovea.run: store, fresh, overwrite. The working directory and the store must lie where all workers
-    see them. fovea.dask.read gives what was written as a dask array."""
+    ("4G"); if left out, most of its memory limit, or half of what is free there. workers: how many of them at most. command:
+    the path of the fovea command on the workers, if it is neither at this program's path nor in their Python. resources: only
+    workers that were started with these, as {"GPU": 1}, and so much of them is taken. apart: the workers share no folder with
+    this program, which then keeps the store and writes all files. progress: called with the fraction that is done. Other
+    options are those of fovea.run: store, fresh, overwrite. The working directory and the store must lie where all workers see
+    them, unless they are apart. fovea.dask.read gives what was written as a dask array."""
     from .._compute import _bytes
     check_client(client)
     with placed_run(pipeline, params, **options) as placed:
-        place(client, placed, _bytes(memory), command, progress, resources, workers)
+        arguments = client, placed, _bytes(memory), command, progress, resources, workers
+        if apart:
+            return place_apart(*arguments)
+        place(*arguments)
         return placed.finish()

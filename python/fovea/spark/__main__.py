@@ -10,7 +10,7 @@ from .._errors import UsageError
 from .._placed_program import arguments, program
 from ._find import find_pyspark
 from ._mpi import work_on_ranks
-from ._place import OF_OVERHEAD, context_of, explain, place
+from ._place import OF_OVERHEAD, context_of, explain, place, place_apart
 
 
 def _arguments():
@@ -85,10 +85,14 @@ def _session(given, run):
 
 
 def _work(given, run):
+    if given.mpi and given.apart:
+        raise UsageError("ranks of MPI need a folder in common: either --mpi or --apart")
     spark = _session(given, run)
     try:
         sc = context_of(spark)
-        if given.mpi:
+        if given.apart:
+            place_apart(sc, run, given.memory)
+        elif given.mpi:
             work_on_ranks(sc, run, given.memory, given.executors)
         else:
             place(sc, run, given.memory)

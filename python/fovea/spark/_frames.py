@@ -207,6 +207,36 @@ def apply_rows(batches, text, arrow):
                 yield _batch(rows, arrow)
 
 
+# ---------------------------------------------------------------- slices
+
+def _slices_of(row, axis):
+    """The slices of one image along an axis, as rows."""
+    same = {"path": row["path"], "angles": row.get("angles") if axis != "angle" else None}
+    if row.get("error") or axis not in row["axes"]:
+        return [{**same, "item": row["item"], "error": row.get("error") or f"{row['path']} has no axis {axis}: its axes are "
+                 f"{' '.join(row['axes'])}"}]
+    at, pixels = row["axes"].index(axis), _pixels(row)
+
+    def others(name):
+        return [value for k, value in enumerate(row[name]) if k != at]
+    return [{**same, "item": k, "shape": others("shape"), "dtype": row["dtype"], "axes": others("axes"),
+             "spacing": others("spacing"), "units": others("units"), "bytes": pixels.take(k, at).tobytes()}
+            for k in range(pixels.shape[at])]
+
+
+def slice_rows(batches, axis, arrow):
+    """In an executor: slices of the images of rows."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield _batch(_slices_of(row, axis), arrow)
+
+
+def slices(frame, axis="z"):
+    """Images as rows, cut along an axis: a row for each slice, whose `item` is its place there. A slice of a tilt series along z
+    has what one slice of the volume is reconstructed from."""
+    return frame.mapInArrow(_there("slice_rows", axis, _arrow(IMAGE)), IMAGE)
+
+
 # ---------------------------------------------------------------- tables and files
 
 def table(found, spark=None):

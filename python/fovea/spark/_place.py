@@ -4,6 +4,7 @@ import time
 from .. import _placed_worker
 from .._errors import Error, OutOfMemory, UsageError
 from .._placed import placed_run, share_of_memory
+from .._placed_apart import ApartRun, check_memory
 
 FIRST_EXECUTOR = 90  # seconds for the cluster to give one
 SETTLED = 2  # seconds without a new executor, after which no more are expected
@@ -166,9 +167,21 @@ class _Milestones:
         self.sc.emptyRDD().collect()
 
 
-def memory_of_worker(sc, facts, wanted=None):
+def _of_profile(profile):
+    """What executors of a ResourceProfile have for a worker beside the JVM, in bytes; None: it does not say."""
+    asked = profile.executorResources.get("memoryOverhead") if profile is not None else None
+    if asked is None:
+        return None
+    cores, cpus = profile.executorResources.get("cores"), profile.taskResources.get("cpus")
+    workers = max(int((cores.amount if cores else 1) // (cpus.amount if cpus else 1)), 1)
+    return int(OF_OVERHEAD * (int(asked.amount) << 20) / workers)
+
+
+def memory_of_worker(sc, facts, wanted=None, profile=None):
     """Bytes that a worker may use: a part of what its executor may use beside the JVM, if that is known."""
     from .._compute import _bytes
+    if not wanted and _of_profile(profile):
+        return _of_profile(profile)
     cores = int(setting(sc, "spark.executor.cores", 0) or 0)
     overhead = setting(sc, "spark.executor.memoryOverhead")
     slots = max((cores or max((f["cores"] for f in facts), default=1)) // cores_of_task(sc), 1)
@@ -178,14 +191,18 @@ def memory_of_worker(sc, facts, wanted=None):
     return share_of_memory(facts, int(wanted / slots) if wanted else None)
 
 
-def place(sc, run, memory=None, command=None, told=None, resources=None):
-    """Has workers work on a run until nothing is left but its end."""
+def _look_around(sc, run, memory, command, resources, apart=False):
+    """What the executors can be asked: the command there, and the bytes that a worker may use."""
     from ..__main__ import command as own_command
     command = command or own_command()
     wait_for_executors(sc)
-    slots = slots_of(sc)
-    facts = _on_all(sc, run, f"{run.name}: looking for Fovea in the executors", [run.check(command)] * slots)
-    memory = memory_of_worker(sc, facts, memory)
+    facts = _on_all(sc, run, f"{run.name}: looking for Fovea in the executors", [run.check(command, apart)] * slots_of(sc))
+    return command, memory_of_worker(sc, facts, memory, resources)
+
+
+def place(sc, run, memory=None, command=None, told=None, resources=None):
+    """Has workers work on a run until nothing is left but its end."""
+    command, memory = _look_around(sc, run, memory, command, resources)
     jobs = run.jobs()
     milestones = _Milestones(sc, run, told)
     for number, job in enumerate(jobs, 1):
@@ -200,19 +217,42 @@ def place(sc, run, memory=None, command=None, told=None, resources=None):
             raise
 
 
-def run(spark, pipeline, params=None, *, memory=None, command=None, mpi=False, progress=None, resources=None, **options):
+def place_apart(sc, run, memory=None, command=None, told=None, resources=None):
+    """The same for executors that share no folder with the driver: the whole run, and what it prints."""
+    command, memory = _look_around(sc, run, memory, command, resources, apart=True)
+    jobs, cores = run.jobs(), cores_of_task(sc)
+    places = min(slots_of(sc), max(job.tasks for job in jobs) or 1)
+    check_memory(run, memory // cores)
+    name = f"{run.name}, through the driver: {' | '.join(job.name for job in jobs)}"
+    with ApartRun(run, places * cores, memory // cores, setting(sc, "spark.driver.host", "127.0.0.1")) as apart:
+        try:
+            if not apart.over:
+                _on_all(sc, run, name, [apart.worker(command, cores)] * places, _Milestones(sc, run, told).look, resources)
+        except Error:  # of a worker that came too late, it may be
+            if not apart.over:
+                raise
+        return apart.finish()
+
+
+def run(spark, pipeline, params=None, *, memory=None, command=None, mpi=False, apart=False, progress=None, resources=None,
+        **options):
     """Runs a pipeline on the executors of a Spark session: what fovea.run gives, and the same files.
 
     pipeline: the path of a `.fov` file, or its text. params: values of its `param` statements. memory: what the workers of one
     executor may use together ("4G"); if left out, what spark.executor.memoryOverhead says, else half of what is free there.
     command: the path of the fovea command on the executors, if it is neither at the driver's path nor in their Python.
     mpi: the workers are ranks of MPI, which solvers with many small steps are faster on.
+    apart: the executors share no folder with the driver, which then keeps the store and writes all files.
     progress: called with the fraction that is done, from 0 to 1. resources: a ResourceProfile for the tasks. Other options are
     those of fovea.run: store, fresh, overwrite; chunk: sizes of the chunks, a list. The working directory and the store
-    must lie where all executors see them."""
+    must lie where all executors see them, unless they are apart."""
     from .._compute import _bytes
     sc = context_of(spark)
+    if mpi and apart:
+        raise UsageError("ranks of MPI need a folder in common: either mpi or apart")
     with placed_run(pipeline, params, **options) as placed:
+        if apart:
+            return place_apart(sc, placed, _bytes(memory), command, progress, resources)
         if mpi:
             from ._mpi import work_on_ranks
             work_on_ranks(sc, placed, _bytes(memory), command=command)

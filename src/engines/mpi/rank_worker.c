@@ -105,7 +105,7 @@ static fv_status use_item(follower *f, int64_t number, const fv_bytes *outputs, 
         f->nitems++;
         close_old(f);
     }
-    FV_TRY(fv__wire_follow(item->instance, outputs->data, outputs->size, error));
+    FV_TRY(fv__wire_follow(item->instance, outputs->data, outputs->size, NULL, error));
     item->users++;
     *out = item;
     return FV_OK;
