@@ -11,7 +11,7 @@ static fv_draft *add_draft(fv_planner *p, fv_target target) {
         p->drafts = fv__realloc(p->drafts, (size_t)p->capacity * sizeof *p->drafts);
     }
     fv_draft *d = &p->drafts[p->ndrafts++];
-    *d = (fv_draft){ .target = target, .cone = fv__calloc((size_t)p->graph->nnodes) };
+    *d = (fv_draft){ .target = target };
     if (target.kind == FV_TARGET_SINK) return d;
     d->gate = p->gates[target.node->id];
     p->draft_of[target.node->id][target.kind == FV_TARGET_PASS ? 1 + target.pass : 0] = p->ndrafts - 1;
@@ -20,7 +20,7 @@ static fv_draft *add_draft(fv_planner *p, fv_target target) {
 
 void fv__planner_clear_drafts(fv_planner *p) {
     for (int d = 0; d < p->ndrafts; d++) {
-        free(p->drafts[d].cone);
+        free(p->drafts[d].parts);
         free(p->drafts[d].after);
     }
     p->ndrafts = 0;
@@ -45,28 +45,47 @@ static int find_draft(const fv_planner *p, fv_target_kind kind, const fv_node *n
     return p->draft_of[node->id][kind == FV_TARGET_PASS ? 1 + pass : 0];
 }
 
+/* Room for one more. The list doubles when it holds 0, 4, 8, 16 ... entries, so it needs no capacity of its own. */
+static void *room(void *list, int count, size_t size) {
+    bool full = count >= 4 ? (count & (count - 1)) == 0 : count == 0;
+    return full ? fv__realloc(list, (size_t)FV_MAX(2 * count, 4) * size) : list;
+}
+
+static void add_part(fv_planner *p, fv_draft *d, const fv_node *node, fv_use use) {
+    p->uses[node->id] = (uint8_t)use;
+    d->parts = room(d->parts, d->nparts, sizeof *d->parts);
+    d->parts[d->nparts++] = (fv_part){ node->id, use };
+}
+
+static void add_after(fv_draft *d, int draft) {
+    for (int i = 0; i < d->nafter; i++)
+        if (d->after[i] == draft) return;
+    d->after = room(d->after, d->nafter, sizeof *d->after);
+    d->after[d->nafter++] = draft;
+}
+
 /* What must be complete before a value of a scalar or of an operator's own earlier passes can be used. */
 static void wait_for(fv_planner *p, fv_draft *d, const fv_node *node) {
-    if (!node->op || d->cone[node->id] == 3) return;
+    if (!node->op || p->uses[node->id] == FV_AWAITED) return;
     int finish = fv__op_last_finish(node->op);
     if (finish >= 0) {
-        d->after[find_draft(p, FV_TARGET_PASS, node, finish)] = 1;
+        add_after(d, find_draft(p, FV_TARGET_PASS, node, finish));
         return;
     }
     if (node->type.kind != FV_KIND_SCALAR) return;
-    d->cone[node->id] = 3;
+    add_part(p, d, node, FV_AWAITED);
     for (int i = 0; i < node->ninputs; i++) /* point-wise on scalars */
         if (node->in[i]) wait_for(p, d, node->in[i]);
 }
 
 static void visit(fv_planner *p, fv_draft *d, const fv_node *node, bool top) {
-    if (d->cone[node->id]) return;
+    if (p->uses[node->id]) return;
     if (p->plan->stored[node->id] && !top) {
-        d->cone[node->id] = 2;
-        d->after[find_draft(p, FV_TARGET_STORE, node, 0)] = 1;
+        add_part(p, d, node, FV_FETCHED);
+        add_after(d, find_draft(p, FV_TARGET_STORE, node, 0));
         return;
     }
-    d->cone[node->id] = 1;
+    add_part(p, d, node, FV_COMPUTED);
     if (fv__op_last_finish(node->op) >= 0) wait_for(p, d, node);
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i]) continue;
@@ -77,28 +96,38 @@ static void visit(fv_planner *p, fv_draft *d, const fv_node *node, bool top) {
     }
 }
 
-static void find_cones(fv_planner *p) {
+int fv__part_compare(const void *a, const void *b) {
+    const fv_part *s = a, *t = b;
+    return s->node != t->node ? s->node - t->node : (int)s->use - (int)t->use;
+}
+
+static void find_parts(fv_planner *p, fv_draft *d) {
+    const fv_target *t = &d->target;
+    for (const fv_gate *gate = d->gate; gate; gate = gate->outer) wait_for(p, d, gate->condition);
+    if (t->kind != FV_TARGET_PASS) {
+        visit(p, d, t->node, t->kind == FV_TARGET_STORE);
+        return;
+    }
+    for (int pass = t->pass - 1; pass >= 0; pass--)
+        if (t->node->op->passes[pass].finish) {
+            add_after(d, find_draft(p, FV_TARGET_PASS, t->node, pass));
+            break;
+        }
+    for (int i = 0; i < t->node->ninputs; i++) {
+        if (!t->node->in[i]) continue;
+        if (fv__is_image(t->node->in[i]))
+            visit(p, d, t->node->in[i], false);
+        else
+            wait_for(p, d, t->node->in[i]);
+    }
+}
+
+static void find_all_parts(fv_planner *p) {
     for (int k = 0; k < p->ndrafts; k++) {
         fv_draft *d = &p->drafts[k];
-        d->after = fv__calloc((size_t)p->ndrafts);
-        const fv_target *t = &d->target;
-        for (const fv_gate *gate = d->gate; gate; gate = gate->outer) wait_for(p, d, gate->condition);
-        if (t->kind != FV_TARGET_PASS) {
-            visit(p, d, t->node, t->kind == FV_TARGET_STORE);
-            continue;
-        }
-        for (int pass = t->pass - 1; pass >= 0; pass--)
-            if (t->node->op->passes[pass].finish) {
-                d->after[find_draft(p, FV_TARGET_PASS, t->node, pass)] = 1;
-                break;
-            }
-        for (int i = 0; i < t->node->ninputs; i++) {
-            if (!t->node->in[i]) continue;
-            if (fv__is_image(t->node->in[i]))
-                visit(p, d, t->node->in[i], false);
-            else
-                wait_for(p, d, t->node->in[i]);
-        }
+        find_parts(p, d);
+        for (int i = 0; i < d->nparts; i++) p->uses[d->parts[i].node] = FV_UNUSED;
+        if (d->nparts) qsort(d->parts, (size_t)d->nparts, sizeof *d->parts, fv__part_compare);
     }
 }
 
@@ -106,8 +135,7 @@ static int level_of(fv_planner *p, int index) {
     fv_draft *d = &p->drafts[index];
     if (d->level) return d->level;
     int level = 1;
-    for (int k = 0; k < p->ndrafts; k++)
-        if (d->after[k]) level = FV_MAX(level, level_of(p, k) + 1);
+    for (int i = 0; i < d->nafter; i++) level = FV_MAX(level, level_of(p, d->after[i]) + 1);
     return d->level = level;
 }
 
@@ -135,11 +163,13 @@ static bool in_slabs(const fv_planner *p, const fv_target *t) {
 }
 
 static bool share_work(const fv_planner *p, const fv_draft *a, const fv_draft *b) {
-    for (int id = 0; id < p->graph->nnodes; id++)
-        if (a->cone[id] == 1 && b->cone[id] == 1)
+    for (int i = 0, k = 0; i < a->nparts && k < b->nparts;) {
+        const fv_part *s = &a->parts[i], *t = &b->parts[k];
+        if (s->node == t->node && ((s->use == FV_COMPUTED && t->use == FV_COMPUTED) || fv__is_image(p->graph->nodes[s->node])))
             return true;
-        else if (a->cone[id] && b->cone[id] && p->graph->nodes[id]->type.kind == FV_KIND_IMAGE)
-            return true;
+        i += s->node <= t->node;
+        k += t->node <= s->node;
+    }
     return false;
 }
 
@@ -152,25 +182,72 @@ static bool can_join(const fv_planner *p, const fv_draft *a, const fv_draft *b) 
     return share_work(p, a, b) && fv__pieces_fit(a->target.file, b->target.file);
 }
 
+/* Which drafts have a node among their parts: those of node n are list[end[n]] to list[end[n + 1] - 1]. */
+typedef struct fv_users {
+    int *list, *end;
+} fv_users;
+
+static fv_users find_users(const fv_planner *p) {
+    int      n = p->graph->nnodes;
+    fv_users users = { .end = fv__calloc((size_t)(n + 2) * sizeof *users.end) };
+    int     *begin = users.end + 1; /* moves up to the end while the list is filled */
+    for (int k = 0; k < p->ndrafts; k++)
+        for (int i = 0; i < p->drafts[k].nparts; i++) users.end[p->drafts[k].parts[i].node + 2]++;
+    for (int id = 2; id < n + 2; id++) users.end[id] += users.end[id - 1];
+    users.list = fv__calloc((size_t)FV_MAX(users.end[n + 1], 1) * sizeof *users.list);
+    for (int k = 0; k < p->ndrafts; k++)
+        for (int i = 0; i < p->drafts[k].nparts; i++) users.list[begin[p->drafts[k].parts[i].node]++] = k;
+    return users;
+}
+
+static bool joins(const fv_planner *p, int group, const fv_draft *d) {
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next)
+        if (!can_join(p, &p->drafts[k], d)) return false;
+    return true;
+}
+
+/* A draft joins the first group with all of which it shares work. Only those that have a part in common with its first draft, its
+ * neighbours, are asked: in a sweep of thousands they are few. */
 static void make_groups(fv_planner *p) {
+    fv_users users = find_users(p);
+    int     *near = fv__calloc((size_t)FV_MAX(p->ndrafts, 1) * sizeof *near); /* 1 + the last that it is a neighbour of */
+    p->first = fv__realloc(p->first, (size_t)FV_MAX(p->ndrafts, 1) * sizeof *p->first);
     p->ngroups = 0;
-    for (int k = 0; k < p->ndrafts; k++) p->drafts[k].group = -1;
+    for (int k = 0; k < p->ndrafts; k++) p->drafts[k].group = p->drafts[k].next = -1;
     for (int k = 0; k < p->ndrafts; k++) {
         if (p->drafts[k].group >= 0) continue;
-        int group = p->ngroups++;
+        int group = p->ngroups++, last = k;
+        p->first[group] = k;
         p->drafts[k].group = group;
+        for (int i = 0; i < p->drafts[k].nparts; i++) {
+            int node = p->drafts[k].parts[i].node;
+            for (int u = users.end[node]; u < users.end[node + 1]; u++) near[users.list[u]] = k + 1;
+        }
         for (int m = k + 1; m < p->ndrafts; m++) {
-            bool joins = p->drafts[m].group < 0;
-            for (int q = k; q < m && joins; q++)
-                if (p->drafts[q].group == group && !can_join(p, &p->drafts[q], &p->drafts[m])) joins = false;
-            if (joins) p->drafts[m].group = group;
+            if (near[m] != k + 1 || p->drafts[m].group >= 0 || !joins(p, group, &p->drafts[m])) continue;
+            p->drafts[m].group = group;
+            last = p->drafts[last].next = m;
         }
     }
+    free(users.list);
+    free(users.end);
+    free(near);
+}
+
+static void find_makers(fv_planner *p) {
+    memset(p->makers, -1, (size_t)p->graph->nnodes * sizeof *p->makers);
+    for (int k = 0; k < p->ndrafts; k++)
+        for (int i = 0; i < p->drafts[k].nparts; i++) {
+            int *maker = &p->makers[p->drafts[k].parts[i].node];
+            if (p->drafts[k].parts[i].use == FV_COMPUTED)
+                *maker = *maker == -1 || *maker == p->drafts[k].group ? p->drafts[k].group : -2;
+        }
 }
 
 void fv__planner_draft(fv_planner *p) {
     add_targets(p);
-    find_cones(p);
+    find_all_parts(p);
     for (int k = 0; k < p->ndrafts; k++) level_of(p, k);
     make_groups(p);
+    find_makers(p);
 }

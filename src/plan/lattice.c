@@ -603,8 +603,7 @@ int64_t fv__plan_bytes_read(const fv_plan *plan) {
             fv__stage_regions(plan, stage, &chunk, regions);
             for (int i = 0; i < stage->nsteps; i++) {
                 const fv_node *node = stage->steps[i].node;
-                if (regions[i].ndim && stage->steps[i].kind == FV_STEP_RUN && !node->ninputs && node->op->layout)
-                    bytes += fv__region_voxels(&regions[i]) * (int64_t)fv_dtype_size(node->type.image.dtype);
+                if (regions[i].ndim && stage->steps[i].kind == FV_STEP_RUN) bytes += fv__node_reads(plan, node, &regions[i]);
             }
         }
         if (tasks > 0) total += (int64_t)((double)bytes * (double)stage->ntasks / (double)tasks);

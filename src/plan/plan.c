@@ -38,6 +38,13 @@ fv_need fv__node_need(const fv_plan *plan, const fv_node *node, int pass, const 
     return need;
 }
 
+int64_t fv__node_reads(const fv_plan *plan, const fv_node *node, const fv_region *region) {
+    if (node->op->layout) return fv__region_voxels(region) * (int64_t)fv_dtype_size(node->type.image.dtype);
+    if (!node->op->reads) return 0;
+    fv_need need = fv__node_need(plan, node, FV_MAX(fv__op_image_pass(node->op), 0), region);
+    return node->op->reads(&need);
+}
+
 /* ---------------------------------------------------------------- what there is to plan */
 
 static fv_status find_alive(fv_planner *p, fv_error *error) {
@@ -85,37 +92,50 @@ int fv__stage_step(const fv_stage *stage, const fv_node *node) {
     return low < stage->nsteps && stage->steps[low].node == node ? low : -1;
 }
 
-static void add_steps(fv_planner *p, fv_stage *stage, const uint8_t *cone) {
-    int n = p->graph->nnodes;
-    int count = 0;
-    for (int id = 0; id < n; id++) count += cone[id] && fv__is_image(p->graph->nodes[id]);
+/* The parts of all drafts of a group, each node once, in order of the nodes. Gives their number; the caller frees them. */
+static int gather_parts(const fv_planner *p, int group, fv_part **out) {
+    int count = 0, kept = 0;
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next) count += p->drafts[k].nparts;
+    fv_part *parts = fv__calloc((size_t)FV_MAX(count, 1) * sizeof *parts);
+    count = 0;
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next) {
+        const fv_draft *d = &p->drafts[k];
+        if (d->nparts) memcpy(parts + count, d->parts, (size_t)d->nparts * sizeof *parts);
+        count += d->nparts;
+    }
+    qsort(parts, (size_t)count, sizeof *parts, fv__part_compare);
+    for (int i = 0; i < count; i++)
+        if (!kept || parts[kept - 1].node != parts[i].node) parts[kept++] = parts[i];
+    *out = parts;
+    return kept;
+}
+
+static void add_steps(fv_planner *p, fv_stage *stage, const fv_part *parts, int count) {
     stage->steps = fv__arena_alloc(p->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->steps);
-    for (int id = 0; id < n; id++) {
-        fv_node *node = p->graph->nodes[id];
-        if (!cone[id] || !fv__is_image(node)) continue;
-        fv_step_kind kind = cone[id] == 2 ? FV_STEP_STORED : fv__op_is_point(node->op) ? FV_STEP_POINT : FV_STEP_RUN;
+    for (int i = 0; i < count; i++) {
+        fv_node *node = p->graph->nodes[parts[i].node];
+        if (!fv__is_image(node)) continue;
+        bool         stored = parts[i].use == FV_FETCHED;
+        fv_step_kind kind = stored ? FV_STEP_STORED : fv__op_is_point(node->op) ? FV_STEP_POINT : FV_STEP_RUN;
         stage->steps[stage->nsteps++] = (fv_step){ .node = node, .kind = kind };
     }
 }
 
 static void make_stage(fv_planner *p, int group, fv_stage *stage) {
-    int      n = p->graph->nnodes;
-    uint8_t *cone = fv__calloc((size_t)n);
-    int      count = 0;
-    for (int k = 0; k < p->ndrafts; k++) count += p->drafts[k].group == group;
+    int count = 0;
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next) count++;
     stage->targets = fv__arena_alloc(p->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->targets);
-    for (int k = 0; k < p->ndrafts; k++) {
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next) {
         fv_draft *d = &p->drafts[k];
-        if (d->group != group) continue;
         stage->targets[stage->ntargets++] = d->target;
         stage->gate = d->gate;
         stage->serial = stage->serial || fv__target_is_serial(p, &d->target);
-        for (int id = 0; id < n; id++)
-            if (d->cone[id]) cone[id] = cone[id] == 1 ? 1 : d->cone[id];
     }
-    add_steps(p, stage, cone);
+    fv_part *parts;
+    int      nparts = gather_parts(p, group, &parts);
+    add_steps(p, stage, parts, nparts);
     fv__stage_fuse(stage);
-    free(cone);
+    free(parts);
 }
 
 static int by_level(const void *a, const void *b) {
@@ -123,18 +143,19 @@ static int by_level(const void *a, const void *b) {
                                                       : ((const int *)a)[1] - ((const int *)b)[1];
 }
 
+static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
 /* Stages come after those they need, and are asked once each. */
-static void find_needs(fv_planner *p, const int *stage_of, fv_stage *stage) {
-    uint8_t *needed = fv__calloc((size_t)p->ngroups + 1);
-    for (int k = 0; k < p->ndrafts; k++)
-        for (int m = 0; m < p->ndrafts && stage_of[p->drafts[k].group] == stage->index; m++)
-            if (p->drafts[k].after[m]) needed[stage_of[p->drafts[m].group]] = 1;
-    for (int s = 0; s < p->ngroups; s++) stage->nneeds += needed[s];
-    stage->needs = fv__arena_alloc(p->arena, (size_t)FV_MAX(stage->nneeds, 1) * sizeof *stage->needs);
-    stage->nneeds = 0;
-    for (int s = 0; s < p->ngroups; s++)
-        if (needed[s]) stage->needs[stage->nneeds++] = s;
-    free(needed);
+static void find_needs(fv_planner *p, const int *stage_of, int group, fv_stage *stage) {
+    int count = 0;
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next) count += p->drafts[k].nafter;
+    stage->needs = fv__arena_alloc(p->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->needs);
+    count = 0;
+    for (int k = p->first[group]; k >= 0; k = p->drafts[k].next)
+        for (int i = 0; i < p->drafts[k].nafter; i++) stage->needs[count++] = stage_of[p->drafts[p->drafts[k].after[i]].group];
+    qsort(stage->needs, (size_t)count, sizeof *stage->needs, by_number);
+    for (int i = 0; i < count; i++)
+        if (!i || stage->needs[i] != stage->needs[i - 1]) stage->needs[stage->nneeds++] = stage->needs[i];
 }
 
 static void make_stages(fv_planner *p) {
@@ -159,7 +180,7 @@ static void make_stages(fv_planner *p) {
         if (d->target.kind == FV_TARGET_STORE) plan->store_stage[d->target.node->id] = stage->index;
         if (d->target.kind == FV_TARGET_PASS) plan->pass_stage[d->target.node->id][d->target.pass] = stage->index;
     }
-    for (int s = 0; s < plan->nstages; s++) find_needs(p, stage_of, &plan->stages[s]);
+    for (int s = 0; s < plan->nstages; s++) find_needs(p, stage_of, order[s][1], &plan->stages[s]);
     free(order);
     free(stage_of);
 }
@@ -260,6 +281,8 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
     p.gates = fv__arena_alloc(arena, n * sizeof *p.gates);
     p.gate_of = fv__arena_alloc(arena, n * sizeof *p.gate_of);
     p.draft_of = fv__arena_alloc(arena, n * sizeof *p.draft_of);
+    p.uses = fv__arena_alloc(arena, n * sizeof *p.uses);
+    p.makers = fv__arena_alloc(arena, n * sizeof *p.makers);
     for (int s = 0; s < graph->nsinks; s++)
         if (graph->sinks[s].kind != FV_SINK_FILE && fv__is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;
@@ -272,6 +295,7 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
     if (status == FV_OK) count_bytes(&p);
     fv__planner_clear_drafts(&p);
     free(p.drafts);
+    free(p.first);
     if (status == FV_OK) *out = plan;
     return status;
 }

@@ -121,6 +121,8 @@ void fv__point_regions(const fv_node *node, const fv_region *region, fv_region *
 fv_matching fv__point_matching(const fv_node *node, int input);
 /* Facts for one pass of a node over a region. */
 fv_need fv__node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region);
+/* Bytes of files that are read to make a region of a node's image, but not of those that its inputs read. */
+int64_t fv__node_reads(const fv_plan *plan, const fv_node *node, const fv_region *region);
 /* Number of passes; index of the pass that makes the image (-1 where the result is a scalar or a table). */
 int fv__op_passes(const fv_op *op);
 int fv__op_image_pass(const fv_op *op);

@@ -4,13 +4,23 @@
 
 #include "plan/plan.h"
 
+typedef enum fv_use { FV_UNUSED, FV_COMPUTED, FV_FETCHED, FV_AWAITED } fv_use; /* fetched: from the store; awaited: a scalar */
+
+typedef struct fv_part { /* a node that a target needs */
+    int    node;         /* its id */
+    fv_use use;
+} fv_part;
+int fv__part_compare(const void *a, const void *b); /* by node, then computed before fetched */
+
 typedef struct fv_draft { /* a target before stages are made */
     fv_target      target;
     int            level;
     int            group;
+    int            next; /* of the same group; -1: it is the last */
     const fv_gate *gate;
-    uint8_t       *cone;  /* by node id: 1 computed here, 2 fetched from the store, 3 a scalar that is waited for */
-    uint8_t       *after; /* by draft index: must be complete before */
+    int            nparts, nafter;
+    fv_part       *parts; /* what it is made of, sorted: few of the nodes, in a graph of many values */
+    int           *after; /* drafts that must be complete before, each once */
 } fv_draft;
 
 typedef struct fv_planner {
@@ -23,12 +33,15 @@ typedef struct fv_planner {
     fv_draft              *drafts;
     int                    ndrafts, capacity;
     int                    ngroups;
+    int                   *first;   /* by group: the first of its drafts */
     int                   *counted; /* by node id: the sum of costs that it was part of last */
     int                    counting;
     double                *costs;       /* by node id, of it alone */
     const fv_gate        **gates;       /* by node id; NULL: needed in any case */
     const fv_gate *(*gate_of)[2];       /* by node id of a condition and input: that has no gate of another around it */
     int (*draft_of)[1 + FV_MAX_PASSES]; /* by node id: that stores it, and of each pass; -1: none */
+    uint8_t *uses;                      /* by node id: its fv_use in the draft that is being made */
+    int     *makers;                    /* by node id: the group that computes it; -1: none, -2: several do */
 } fv_planner;
 
 static inline bool fv__is_source(const fv_node *node) { return node->op && !node->ninputs && node->type.kind == FV_KIND_IMAGE; }

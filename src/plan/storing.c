@@ -127,15 +127,8 @@ static bool store_before_halos(fv_planner *p) {
 static bool store_shared(fv_planner *p) {
     for (int id = p->graph->nnodes - 1; id >= 0; id--) {
         fv_node *node = p->graph->nodes[id];
-        int      first = -1;
-        bool     shared = false;
         if (!p->alive[id] || !fv__is_image(node) || p->plan->stored[id]) continue;
-        for (int k = 0; k < p->ndrafts; k++) {
-            if (p->drafts[k].cone[id] != 1) continue;
-            shared = shared || (first >= 0 && p->drafts[k].group != first);
-            first = p->drafts[k].group;
-        }
-        if (!shared || (fv__is_source(node) && !p->layouts[id].sequential && p->costs[id] <= STORE_COST)) continue;
+        if (p->makers[id] != -2 || (fv__is_source(node) && !p->layouts[id].sequential && p->costs[id] <= STORE_COST)) continue;
         if (chain_cost(p, node) > STORE_COST) return store(p, node);
     }
     return false;
