@@ -16,5 +16,6 @@
 #include <fovea/status.h>
 #include <fovea/table.h>
 #include <fovea/tasks.h>
+#include <fovea/units.h>
 
 #endif

@@ -172,5 +172,7 @@ FV_API void fv_pipeline_log(fv_pipeline *pipeline, int level, fv_message_sink si
 /* What a worker process of an engine does: reads jobs of the run in that folder from standard input until there are none.
  * Returns the exit status. */
 FV_API int fv_task_serve(const char *run_folder);
+/* The same for one that shares no folder with the engine: its standard input is a socket to it. */
+FV_API int fv_task_serve_apart(void);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct fv_column {
     fv_column_kind kind;
 } fv_column;
 
-#define FV_MAX_COLUMNS 64
+#define FV_MAX_COLUMNS 256
 
 typedef struct fv_table_type {
     int         ncolumns;

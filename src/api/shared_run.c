@@ -70,6 +70,7 @@ static char *run_json(const char *run_folder, const fv_frozen_run *run, const fv
     cJSON_AddNumberToObject(root, "tasks_repeated", (double)o->tasks_repeated);
     cJSON_AddNumberToObject(root, "bound", (double)bound);
     cJSON_AddNumberToObject(root, "ask", (double)fv__budget_ask(bound));
+    cJSON_AddNumberToObject(root, "least", (double)fv__budget_least(&sharers, run->outlook.memory));
     cJSON_AddItemToObject(root, "stages", stages_json(run, o));
     char *text = cJSON_Print(root);
     cJSON_Delete(root);

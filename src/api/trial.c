@@ -159,6 +159,8 @@ static fv_status read_record(const char *folder, fv_trial_result *result, fv_err
         if (entry->d_name[0] == '.') continue;
         char *run = fv__sprintf("%s/%s", runs, entry->d_name);
         status = fv__record_each(run, take_task, &tasks, error);
+        fv__run_graph_free(result->graph);
+        result->graph = fv__run_graph_read(run);
         free(run);
     }
     if (dir) closedir(dir);
@@ -234,5 +236,6 @@ fv_status fv__trial_run(fv_trials *t, const fv_trial *trial, fv_trial_result *re
 
 void fv__trial_result_release(fv_trial_result *result) {
     free(result->tasks);
+    fv__run_graph_free(result->graph);
     *result = (fv_trial_result){ 0 };
 }

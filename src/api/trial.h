@@ -13,6 +13,7 @@
 #define FV_TRIAL_H
 
 #include "record/record.h"
+#include "story/run_graph.h"
 #include <fovea/pipeline.h>
 
 typedef struct fv_trials fv_trials;
@@ -39,6 +40,7 @@ typedef struct fv_trial_result {
     int64_t        peak_memory, tasks_run, failures;
     fv_task_facts *tasks;
     int64_t        ntasks;
+    fv_run_graph  *graph; /* NULL: there was none */
 } fv_trial_result;
 
 fv_status fv__trial_run(fv_trials *trials, const fv_trial *trial, fv_trial_result *result, fv_error *error);

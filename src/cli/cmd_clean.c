@@ -4,7 +4,6 @@
 #include <fovea/text.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
     bool        all, runs, results, leftovers, dry_run, quiet;
@@ -22,17 +21,6 @@ static const fv_option options[] = {
     FV_OPTION(clean_options, store, .argument = "FOLDER", .doc = "where runs are kept; .fovea if left out"),
     FV_OPTION_END,
 };
-
-static bool parse_time(const char *text, double *seconds) {
-    static const char units[] = "smhdw";
-    static const int  sizes[] = { 1, 60, 3600, 86400, 604800 };
-    char             *end;
-    *seconds = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    if (end == text || !unit || end[1] || !(*seconds >= 0)) return false;
-    *seconds *= sizes[unit - units];
-    return true;
-}
 
 static void say(void *context, const char *path) {
     const clean_options *o = context;
@@ -82,7 +70,7 @@ static int run(const void *options_, int nargs, char **args) {
     double               older = 0;
     const char *const   *folders = nargs ? (const char *const *)args : here;
     int                  nfolders = nargs ? nargs : 1;
-    if (o->older && !parse_time(o->older, &older)) {
+    if (o->older && !fv_time_parse(o->older, &older)) {
         fv_complain("clean", "--older %s: expected a time such as 90m, 12h or 7d", o->older);
         return FV_EXIT_REFUSED;
     }

@@ -417,15 +417,20 @@ static fv_status send_output(fv_outputs *outputs, const fv_output *p, fv_error *
     return fv__ledger_add(outputs->ledger, &file, &p->key, 1, error);
 }
 
-static fv_status name_output(fv_outputs *outputs, const fv_output *p, fv_error *error) {
+fv_status fv__output_give_name(const fv_output *p, fv_error *error) {
     const fv_format *format;
+    if (fv__slices_named(p->path)) return fv__slices_give_names(p->temporary, p->path, error);
+    if (fv__format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
+    if (fv__format_in_parts(p->path)) return fv__parts_name(p->temporary, p->path, error);
+    return fv__path_replace(p->temporary, p->path, error);
+}
+
+static fv_status name_output(fv_outputs *outputs, const fv_output *p, fv_error *error) {
     if (!still_ours(outputs, p))
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
     if (fv__is_remote(p->path)) return send_output(outputs, p, error);
-    if (fv__slices_named(p->path)) return fv__slices_give_names(p->temporary, p->path, error);
-    if (fv__format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
-    if (fv__format_in_parts(p->path)) return name_parts(outputs, p, error);
-    return fv__path_replace(p->temporary, p->path, error);
+    if (!fv__slices_named(p->path) && fv__format_in_parts(p->path)) return name_parts(outputs, p, error);
+    return fv__output_give_name(p, error);
 }
 
 /* The finished file or folder that will be found under the output's name. */

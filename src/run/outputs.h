@@ -55,6 +55,8 @@ void fv__outputs_disclaim(const char *path);
  * disk is told at once. */
 fv_status fv__outputs_done(fv_outputs *outputs, fv_output *output, fv_error *error);
 fv_status fv__outputs_commit(fv_outputs *outputs, fv_error *error);
+/* Renames a complete and durable temporary to the output's own name, on this machine. */
+fv_status fv__output_give_name(const fv_output *output, fv_error *error);
 /* The item failed: gives the claim back. What was written stays for the next try. */
 void fv__outputs_abandon(fv_outputs *outputs, fv_output *output);
 

@@ -317,11 +317,18 @@ static fv_hash joined_key(const joined *j) {
     return fv__hasher_finish(&hasher);
 }
 
-static fv_status replace_file(joined *j, const fv_table_format *format, const fv_table_options *options, fv_outputs *outputs,
-                              fv_output *output, fv_error *error) {
+typedef struct finishing {
+    fv_result        *result;
+    const fv_context *context;
+    fv_outputs       *outputs;
+} finishing;
+
+static fv_status replace_file(const finishing *f, const fv_collected *one, const fv_table_format *format,
+                              const fv_table_options *options, fv_output *output, fv_error *error) {
+    fv_outputs *outputs = f->outputs;
     if (!options->append) FV_TRY(fv__outputs_check(outputs, output->path, error));
-    FV_TRY(fv__outputs_begin(outputs, output, FV_OUTPUT_ALONE, j->context->written, error));
-    fv_status status = format->write(output->temporary, output->path, &j->type, options, &j->base, error);
+    FV_TRY(fv__outputs_begin(outputs, output, FV_OUTPUT_ALONE, f->context->written, error));
+    fv_status status = format->write(output->temporary, output->path, one->type, options, one->rows, error);
     if (status != FV_OK) {
         fv__error_rename(error, output->temporary, output->path);
         fv__path_remove(output->temporary, NULL);
@@ -332,21 +339,20 @@ static fv_status replace_file(joined *j, const fv_table_format *format, const fv
     return options->append ? fv__outputs_commit(outputs, error) : FV_OK; /* another may append to it */
 }
 
-static fv_status write_file(joined *j, fv_result *result, fv_outputs *outputs, fv_error *error) {
-    const char            *path = j->parts[0].file;
+static fv_status write_file(const finishing *f, const fv_collected *one, fv_error *error) {
+    const char            *path = one->file;
     const fv_table_format *format = fv__table_format_for(path);
-    fv_hash                key = joined_key(j);
-    fv_table_options       options = { .table = j->parts[0].table, .append = j->parts[0].append, .key = key };
+    fv_table_options       options = { .table = one->table, .append = one->append, .key = one->key };
     if (format->in_place) {
         FV_TRY(fv__outputs_make_parent(path, error));
-        FV_TRY(format->write(path, path, &j->type, &options, &j->base, error));
-        fv__collect_output(result, path, true);
+        FV_TRY(format->write(path, path, one->type, &options, one->rows, error));
+        fv__collect_output(f->result, path, true);
         return FV_OK;
     }
-    fv_output *output = fv__outputs_table(outputs, path, key);
-    bool       current = fv__outputs_current(outputs, output);
-    fv_status  status = current ? FV_OK : replace_file(j, format, &options, outputs, output, error);
-    if (status == FV_OK) fv__collect_output(result, path, !current);
+    fv_output *output = fv__outputs_table(f->outputs, path, one->key);
+    bool       current = fv__outputs_current(f->outputs, output);
+    fv_status  status = current ? FV_OK : replace_file(f, one, format, &options, output, error);
+    if (status == FV_OK) fv__collect_output(f->result, path, !current);
     fv__output_leave(output);
     return status;
 }
@@ -360,21 +366,21 @@ static void keep_texts(fv_table *table, int64_t rows, fv_arena *arena) {
         }
 }
 
-static fv_status keep_table(joined *j, fv_result *result, fv_error *error) {
-    fv_table table = { .type = j->type };
+static fv_status keep_table(fv_result *result, const fv_collected *one, fv_error *error) {
+    fv_table table = { .type = *one->type };
     int      n = result->ntables++;
     result->tables = fv__realloc(result->tables, (size_t)result->ntables * sizeof *result->tables);
     result->table_names = fv__realloc(result->table_names, (size_t)result->ntables * sizeof *result->table_names);
     result->table_is_scalar = fv__realloc(result->table_is_scalar, (size_t)result->ntables * sizeof *result->table_is_scalar);
     result->table_printed = fv__realloc(result->table_printed, (size_t)result->ntables * sizeof *result->table_printed);
-    result->table_names[n] = j->parts[0].name;
-    result->table_is_scalar[n] = j->parts[0].value == FV_KIND_SCALAR && j->nparts == 1 && !j->prefix;
-    result->table_printed[n] = j->parts[0].kind == FV_SINK_PRINT;
+    result->table_names[n] = (char *)(uintptr_t)one->name;
+    result->table_is_scalar[n] = one->scalar;
+    result->table_printed[n] = one->kind == FV_SINK_PRINT;
     fv_status status;
     for (;;) {
         const fv_cell *cells;
         int64_t        rows;
-        status = next_rows(&j->base, &cells, &rows, error);
+        status = one->rows->next(one->rows, &cells, &rows, error);
         if (status != FV_OK || !rows) break;
         size_t width = (size_t)table.type.ncolumns * sizeof(fv_cell);
         status = FV_TAKE_MORE(table.cell, (size_t)(table.nrows + rows) * width, error);
@@ -396,7 +402,8 @@ static int in_order(const void *a, const void *b) {
     return x->combination - y->combination;
 }
 
-fv_status fv__collect_finish(fv_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
+fv_status fv__collect_each(fv_result *result, const fv_context *context, fv_collected_visit visit, void *of_visit,
+                           fv_error *error) {
     if (!result->nparts) return FV_OK;
     qsort(result->parts, (size_t)result->nparts, sizeof *result->parts, in_order);
     fv_status status = FV_OK;
@@ -409,13 +416,32 @@ fv_status fv__collect_finish(fv_result *result, const fv_context *context, fv_ou
         int    count = keep_alike(result, context->bindings, &result->parts[from], to - from);
         joined j = { .base.next = next_rows, .context = context, .parts = first, .nparts = count };
         status = join_columns(&j, error);
-        if (status == FV_OK)
-            status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);
+        fv_collected one = { .kind = first->kind,
+                             .scalar = first->value == FV_KIND_SCALAR && count == 1 && !j.prefix,
+                             .append = first->append,
+                             .statement = first->statement,
+                             .file = first->file,
+                             .table = first->table,
+                             .name = first->name,
+                             .type = &j.type,
+                             .rows = &j.base };
+        if (status == FV_OK && first->kind == FV_SINK_FILE) one.key = joined_key(&j);
+        if (status == FV_OK) status = visit(of_visit, &one, error);
         release_piece(&j);
         fv__bytes_release(&j.scratch);
         free(j.cells);
     }
     return status;
+}
+
+static fv_status finish_one(void *context, const fv_collected *one, fv_error *error) {
+    const finishing *f = context;
+    return one->kind == FV_SINK_FILE ? write_file(f, one, error) : keep_table(f->result, one, error);
+}
+
+fv_status fv__collect_finish(fv_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
+    finishing f = { result, context, outputs };
+    return fv__collect_each(result, context, finish_one, &f, error);
 }
 
 void fv_result_free(fv_result *result) {

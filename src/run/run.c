@@ -2,10 +2,12 @@
 #include "run/run.h"
 #include "base/file.h"
 #include "base/host.h"
+#include "base/remote.h"
 #include "run/claims_source.h"
 #include "run/manifest.h"
 #include "run/own_inputs.h"
 #include "run/results.h"
+#include "run/run_facts.h"
 #include "run/scheduler.h"
 #include "store/store_place.h"
 #include <sched.h>
@@ -194,6 +196,7 @@ typedef struct running {
     fv_bytes         tables; /* names of the table files that it replaces, each with its 0 */
     planned_list     planned;
     fv_instance     *first; /* the unit that the text was checked with, until the scheduler takes it as an item */
+    char            *graph; /* of all parts, as JSON; NULL: not known */
     fv_bytes         left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
@@ -219,7 +222,8 @@ static fv_status open_store(running *r, fv_error *error) {
                                  .writer = r->writer,
                                  .memory = r->settings->budget.store,
                                  .patience = r->settings->options.patience * r->settings->options.workers,
-                                 .shared = r->engine->shared || r->share };
+                                 .shared = r->engine->shared || r->share,
+                                 .late = r->share && r->bindings->collection }; /* an item is one process's until it is done */
     fv_status        status = fv__store_open(&options, &r->context.store, error);
     if (status == FV_OK) fv__store_on_flush(r->context.store, before_commit, r);
     free(folder);
@@ -240,20 +244,20 @@ static void trim_store(const running *r, int64_t budget) {
 }
 
 static void note_run(running *r) {
-    char host[64] = "", number[32];
-    gethostname(host, sizeof host - 1);
-    fv__record_fact(r->record, "host", host);
-    fv__record_fact(r->record, "engine", r->engine->name);
-    fv__record_fact(r->record, "isa", fv__isa_name());
     const fv_bindings *b = r->context.bindings;
+    fv__facts_begin(r->record, r->settings, r->share ? "worker" : "run");
+    fv__record_fact(r->record, "engine", r->engine->name);
     fv__record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
     if (b->device_note) fv__record_fact(r->record, "device-note", b->device_note);
     if (r->left.size) fv__record_fact(r->record, "device-left", (const char *)r->left.data);
-    snprintf(number, sizeof number, "%d", r->settings->options.workers);
-    fv__record_fact(r->record, "workers", number);
-    snprintf(number, sizeof number, "%lld", (long long)r->settings->budget.memory);
-    fv__record_fact(r->record, "memory", number);
     fv__record_fact(r->record, "text", r->context.program->text);
+}
+
+static fv_status finish_tables(running *r, fv_error *error) {
+    int       before = r->result->noutputs;
+    fv_status status = fv__collect_finish(r->result, &r->context, r->outputs, error);
+    for (int i = before; i < r->result->noutputs; i++) fv__record_output(r->record, r->result->outputs[i]);
+    return status;
 }
 
 static fv_status run_items(running *r, fv_error *error) {
@@ -269,7 +273,7 @@ static fv_status run_items(running *r, fv_error *error) {
     if (status == FV_OK && committed != FV_OK) *error = later;
     if (status == FV_OK) status = committed;
     r->result->facts.started = r->result->facts.started || status == FV_OK;
-    if (status == FV_OK && ends_run(r)) status = fv__collect_finish(r->result, &r->context, r->outputs, error);
+    if (status == FV_OK && ends_run(r)) status = finish_tables(r, error);
     if (status == FV_OK) status = fv__outputs_commit(r->outputs, error);
     fv_status flushed = fv__store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
     if (status == FV_OK && flushed != FV_OK) *error = later;
@@ -345,6 +349,7 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
     if (status == FV_OK) status = check_files(r, samples, &r->planned, error);
     if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
     if (status == FV_OK) keep_tables(r, &r->planned);
+    if (status == FV_OK && r->folder) r->graph = fv__facts_graph(r->context.bindings, samples);
     for (int s = 0; s < n; s++) {
         r->writes = r->writes || writes_files(samples[s]);
         if (status == FV_OK && samples[s]) note_left(r, samples[s]->graph);
@@ -390,12 +395,14 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     else
         FV_TRY(fv__manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
     if (!r->share) FV_TRY(claim_run(r, error));
+    FV_TRY(fv__facts_keep_graph(r->run_folder, r->graph, error));
     if (r->engine->shared && !r->share) FV_TRY(fv__manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv__record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
     fv__buffer_allow(budget->buffers);
     fv_status status = run_items(r, error);
     fv__buffer_allow(-budget->buffers);
+    fv__facts_end(r->record, status, error, r->result, ends_run(r));
     fv__record_close(r->record);
     r->record = NULL;
     if (ends_run(r) && (r->result->facts.tasks_run > 0 || r->share)) {
@@ -479,8 +486,17 @@ static fv_status tell_failures(const running *r, fv_error *error) {
                    of_run ? ", and with them what needs every item" : "");
 }
 
+static fv_status check_store(const char *store, fv_error *error) {
+    if (!store || !fv__is_remote(store)) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "--store %s: a store is a folder, and not behind an address; where workers have no folder in common, "
+                   "`--engine spark --apart` or `--engine dask --apart` keeps it here",
+                   store);
+}
+
 static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, const fv_engine **engine, fv_error *error) {
     fv_run_options *options = &settings->options;
+    FV_TRY(check_store(options->store, error));
     if (!options->engine) options->engine = fv__engine_default();
     if (options->patience <= 0) options->patience = 2.5;
     FV_TRY(fv__engine_named(options->engine, engine, error));
@@ -528,6 +544,7 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
     if (r.lease) fv__lease_release(r.lease);
     free(r.run_folder);
     free(folder);
+    free(r.graph);
     fv__bytes_release(&r.left);
     fv__bytes_release(&r.tables);
     r.result->facts.seconds = fv__now() - began;
@@ -556,8 +573,11 @@ static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnosti
     fv__outputs_free(r->outputs);
     fv__bytes_release(&r->left);
     fv__bytes_release(&r->tables);
+    if (status == FV_OK)
+        status = fv__manifest_freeze(r->folder, context->program, r->bindings, &context->plan_options, run_folder, error);
+    if (status == FV_OK) status = fv__facts_keep_graph(*run_folder, r->graph, error);
+    free(r->graph);
     FV_TRY(status);
-    FV_TRY(fv__manifest_freeze(r->folder, context->program, r->bindings, &context->plan_options, run_folder, error));
     return fv__manifest_spool(*run_folder, context->bindings, error);
 }
 
@@ -568,7 +588,8 @@ fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const
     running         r = { .settings = &settings, .folder = folder, .bindings = bindings };
     fv__arrays_hash(bindings);
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
-    fv_status status = freeze(&r, run_folder, diagnostics, error);
+    fv_status status = check_store(options->store, error);
+    if (status == FV_OK) status = freeze(&r, run_folder, diagnostics, error);
     free_planned(&r.planned);
     free(folder);
     return status;

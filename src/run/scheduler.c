@@ -435,6 +435,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     }
     if (made && item->instance->graph->lost) status = fv_fail(&error, FV_ERROR_INPUT, "%s", item->instance->graph->lost);
     bool said = status != FV_OK && say_failure(s, item, &error);
+    for (int k = 0; made && k < item->instance->plan->nfiles; k++) fv__record_output(s->record, item->instance->outputs[k]->path);
     pthread_mutex_lock(&s->mutex);
     if (status != FV_OK) count_failure(s, item, status, &error, said);
     if (made) list_outputs(s, item);
@@ -469,17 +470,22 @@ static void close_over(fv_scheduler *s) {
     pthread_mutex_lock(&s->mutex);
 }
 
-static void spend(fv_scheduler *s, const char *op, double seconds) {
+/* place: of the spender in its stage. */
+static void spend(fv_scheduler *s, const fv_item *item, const fv_stage *stage, int place, double seconds) {
+    const char    *op = fv__stage_spender(stage, place);
+    const fv_node *node = fv__stage_spending_node(stage, place);
+    if (!op) return;
     fv__spent_add(s->result->spent, &s->result->nspent, op, seconds);
     fv__record_spent(s->record, op, seconds);
+    if (node) fv__record_node(s->record, fv__bindings_unit(s->context->bindings, item->number).segment, node->id, seconds);
 }
 
 /* Merges belong to the operator whose partials are merged, the rest of a stage's end to the files that it makes. */
-static void spend_end(fv_scheduler *s, const fv_stage *stage, double seconds) {
+static void spend_end(fv_scheduler *s, const fv_item *item, const fv_stage *stage, double seconds) {
     for (int wanted = FV_TARGET_PASS; wanted <= FV_TARGET_SINK; wanted++)
         for (int t = 0; t < stage->ntargets; t++)
             if (stage->targets[t].kind == (fv_target_kind)wanted) {
-                spend(s, fv__stage_spender(stage, stage->nsteps + t), seconds);
+                spend(s, item, stage, stage->nsteps + t, seconds);
                 return;
             }
 }
@@ -487,10 +493,8 @@ static void spend_end(fv_scheduler *s, const fv_stage *stage, double seconds) {
 static void account(fv_scheduler *s, fv_job *job) {
     fv_item        *item = job->item;
     const fv_stage *stage = &job->instance->plan->stages[job->stage];
-    for (int k = 0; k < FV_FACT_STEPS; k++) {
-        const char *name = job->facts.spent[k] > 0 ? fv__stage_spender(stage, k) : NULL;
-        if (name) spend(s, name, (double)job->facts.spent[k]);
-    }
+    for (int k = 0; k < FV_FACT_STEPS; k++)
+        if (job->facts.spent[k] > 0) spend(s, item, stage, k, (double)job->facts.spent[k]);
     item->tasks_done++;
     s->progress.tasks_done++;
     s->result->facts.tasks_run++;
@@ -540,7 +544,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
     if (job->kind == FV_JOB_OPEN) s->result->facts.seconds_opening += took;
     if (job->kind == FV_JOB_END) {
         s->result->facts.seconds_merging += took;
-        spend_end(s, &job->instance->plan->stages[job->stage], took);
+        spend_end(s, item, &job->instance->plan->stages[job->stage], took);
     }
     take_back(s, job);
     if (s->source->leave) s->source->leave(s, job->of_source);

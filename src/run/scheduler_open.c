@@ -64,6 +64,16 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
     }
 }
 
+static void record_stages(const fv_scheduler *s, const fv_item *item) {
+    int part = fv__bindings_unit(s->context->bindings, item->number).segment;
+    for (int k = 0; s->record && k < item->instance->plan->nstages; k++) {
+        const fv_stage_state *state = &item->stages[k];
+        fv_stage_facts        facts = { .part = part, .stage = k, .items = 1 };
+        *(!state->complete ? &facts.tasks : state->needed ? &facts.found : &facts.spared) = state->limit;
+        fv__record_stage(s->record, &facts);
+    }
+}
+
 static fv_status begin_output(fv_scheduler *s, const fv_instance *instance, fv_output *output, fv_error *error) {
     if (fv__outputs_current(s->outputs, output)) {
         if (s->source->shared && s->gathers) fv__outputs_disclaim(output->path);
@@ -117,6 +127,7 @@ fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv__memory_spare(s, item);
     if (s->settings->options.transient) FV_TRY(fv__direct_begin(item->instance, error));
     find_needed(s, item);
+    record_stages(s, item);
     item->order = fv__stage_order(s, item);
     return FV_OK;
 }

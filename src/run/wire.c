@@ -1,5 +1,6 @@
 /* Jobs and answers as bytes. */
 #include "run/wire.h"
+#include "base/file.h"
 #include <stdlib.h>
 
 typedef struct wire_output {
@@ -45,13 +46,21 @@ bool fv__wire_take_job(const uint8_t **at, const uint8_t *end, fv_wire_job *job,
     return true;
 }
 
-fv_status fv__wire_follow(fv_instance *instance, const uint8_t *at, size_t size, fv_error *error) {
+static char *temporary_here(const char *path, int length, const char *scratch) {
+    char *there = fv__sprintf("%.*s", length, path), *here;
+    if (!length || !scratch) return there;
+    here = fv__sprintf("%s/%s", scratch, fv__path_name(there));
+    free(there);
+    return here;
+}
+
+fv_status fv__wire_follow(fv_instance *instance, const uint8_t *at, size_t size, const char *scratch, fv_error *error) {
     const uint8_t *end = at + size;
     wire_output    output;
     fv_status      status = FV_OK;
     for (int k = 0; k < instance->plan->nfiles && status == FV_OK && take(&at, end, &output, sizeof output); k++) {
         if (end - at < output.length) return fv_fail(error, FV_ERROR_INTERNAL, "a job came damaged");
-        char *path = fv__sprintf("%.*s", (int)output.length, (const char *)at);
+        char *path = temporary_here((const char *)at, (int)output.length, scratch);
         status = fv__instance_follow(instance, k, path, output.epoch, error);
         at += output.length;
         free(path);

@@ -24,8 +24,9 @@ typedef struct fv_wire_answer {
 void fv__wire_put_job(fv_bytes *to, const fv_job *job, bool outputs);
 /* Moves `at` behind it; *outputs is borrowed from there. False: nothing is left, or it is damaged. */
 bool fv__wire_take_job(const uint8_t **at, const uint8_t *end, fv_wire_job *job, const uint8_t **outputs);
-/* Brings the outputs of an item to what a job told of them. */
-fv_status fv__wire_follow(fv_instance *instance, const uint8_t *outputs, size_t size, fv_error *error);
+/* Brings the outputs of an item to what a job told of them. scratch: a folder for their temporaries where the true ones are not
+ * seen; NULL: they are. */
+fv_status fv__wire_follow(fv_instance *instance, const uint8_t *outputs, size_t size, const char *scratch, fv_error *error);
 
 void fv__wire_put_answer(fv_bytes *to, const fv_job *job, int worker, fv_status status, const fv_error *error);
 bool fv__wire_take_answer(const uint8_t **at, const uint8_t *end, fv_wire_answer *answer);

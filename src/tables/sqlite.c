@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Rows of one statement: setting it up costs as much as several rows do. 16 rows of 64 columns are 1024 values, less than the
+/* Rows of one statement: setting it up costs as much as several rows do. 16 rows of 256 columns are 4096 values, less than the
  * 32766 that a statement takes. */
 enum { PATIENCE_MS = 60000, AT_ONCE = 16 };
 
