@@ -21,12 +21,14 @@ build-tsan/build.ninja: build/build.ninja
 # Enough to meet every kernel in a vectorised and a plain form.
 SANITIZED_ISAS = $(if $(filter x86_64,$(shell uname -m)),base;avx2,base)
 
-# Installs MPICH, Open MPI, HDF5, DCMTK, libcurl and OpenCL if that is possible here, and looks again for them.
+# Installs MPICH, Open MPI, HDF5, DCMTK, libcurl, librdkafka, libmicrohttpd and OpenCL if that is possible here, and looks again for them.
 mpi: build/build.ninja
 	-scripts/bootstrap.sh mpi
 	-scripts/bootstrap.sh hdf5
 	-scripts/bootstrap.sh dicom
 	-scripts/bootstrap.sh remote
+	-scripts/bootstrap.sh kafka
+	-scripts/bootstrap.sh view
 	-scripts/bootstrap.sh opencl
 	cmake -S . -B build > build/configured.txt
 
@@ -56,6 +58,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	-scripts/bootstrap.sh spark
 	-scripts/bootstrap.sh check
 	-scripts/bootstrap.sh wheel
+	-scripts/bootstrap.sh browser
 	-scripts/duckdb.sh build/libraries 60
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests
@@ -84,9 +87,11 @@ own_tests: all
 interop: mpi all
 	-scripts/bootstrap.sh paraview
 	-scripts/bootstrap.sh viewers
+	-scripts/bootstrap.sh browser
 	-scripts/bootstrap.sh interop
+	-scripts/bootstrap.sh broker
 	-scripts/duckdb.sh build/libraries 60
-	$(PYTHON) tests/run.py --groups python $(or $(TESTS),interop/ paraview)
+	FOVEA_LONG=1 $(PYTHON) tests/run.py --groups python $(or $(TESTS),interop/ paraview)
 
 # The fuzz targets, newer peers, a scan larger than memory, then the same tests over and over, to meet what happens rarely:
 # make soak MINUTES=60
@@ -96,6 +101,8 @@ soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build-tsan tests_threads
 	-$(MAKE) newer
 	FOVEA=build/fovea $(PYTHON) tests/soak/large_scan.py
+	-scripts/bootstrap.sh broker
+	KILLS=50 $(PYTHON) tests/interop/test_kafka.py kills
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
 bench: mpi all
@@ -115,6 +122,9 @@ bench: mpi all
 	$(PYTHON) bench/scaling.py
 	-scripts/bootstrap.sh spark
 	$(PYTHON) bench/spark.py
+	-scripts/bootstrap.sh browser
+	$(PYTHON) bench/view.py --side 1080
+	$(PYTHON) bench/view_page.py
 
 # The operator reference and the tables of file formats, from what operators and formats say about themselves.
 docs: all

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
-# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|wheel|
-#                      fuzz|paraview|viewers|interop|slurm|spark|dask ...]
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|kafka|view|opencl|check|wheel|
+#                      fuzz|paraview|viewers|interop|broker|slurm|spark|browser|dask ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -10,6 +10,9 @@
 #   hdf5   the HDF5 library, for such files; without it everything else works
 #   dicom  the DCMTK library and its programs, for DICOM files; without it everything else works
 #   remote libcurl, for files behind http and s3 addresses; without it everything else works
+#   kafka  librdkafka, for streams from Kafka and to it; without it everything else works
+#   broker kcat, Java and Maven, which fetches a Kafka broker for the tests of streams; they are skipped without it
+#   view   libmicrohttpd, for `fovea view` and `fovea watch`, which show things in a browser; without it everything else works
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs, and `make test` where it is installed
 #   wheel  what packs the Python package, for `make wheel`
@@ -22,6 +25,7 @@
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 #   spark  Java, and a Python environment in build/spark with Spark (600 MB); where they cannot be had, its tests are skipped.
 #          interop also makes one with the next version of Spark, in build/spark4
+#   browser   Chromium, and in build/web what drives it, checks the page of `fovea view` and builds it (npm)
 #   dask   a Python environment in build/interop/dask with the newest dask, distributed and dask-image; interop makes it too
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
@@ -43,6 +47,9 @@ mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 dicom="libdcmtk-dev dcmtk g++"
 remote="libcurl4-openssl-dev"
+kafka="librdkafka-dev"
+broker="kcat maven openjdk-17-jre-headless"
+view="libmicrohttpd-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
 wheel="patchelf binutils python3-venv python3-numpy"
 check="cppcheck clang-format python3"
@@ -72,6 +79,9 @@ for set in "${@:-build}"; do
     hdf5) wanted="$wanted $hdf5" ;;
     dicom) wanted="$wanted $dicom" ;;
     remote) wanted="$wanted $remote" ;;
+    kafka) wanted="$wanted $kafka" ;;
+    broker) wanted="$wanted $broker" ;;
+    view) wanted="$wanted $view" ;;
     opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;
     wheel) wanted="$wanted $wheel" ;;
@@ -86,6 +96,11 @@ for set in "${@:-build}"; do
         fetched="$fetched moto napari dataframes dask imagej spark spark4"
         ;;
     slurm) wanted="$wanted $slurm" ;;
+    browser)
+        wanted="$wanted chromium"
+        command -v npm >/dev/null || wanted="$wanted npm" # it comes with a newer Node.js, or by itself
+        fetched="$fetched browser"
+        ;;
     dask)
         wanted="$wanted python3-venv"
         fetched="$fetched dask"
@@ -161,6 +176,17 @@ fetch_imagej() {
         -DoutputDirectory="$PWD/build/interop/imagej"
 }
 
+# What builds and tests the page of fovea view, in the versions that web/package-lock.json names.
+fetch_browser() {
+    cmp -s web/package-lock.json build/web/package-lock.json && [ -d build/web/node_modules ] && return 0
+    mkdir -p build/web && cp web/package.json build/web/ &&
+        (cd build/web && cp ../../web/package-lock.json . &&
+            timeout 600 npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >/dev/null) && return 0
+    rm -f build/web/package-lock.json
+    echo "bootstrap.sh: the npm packages of web/package.json could not be fetched; tests that want them are skipped" >&2
+    return 1
+}
+
 # What does not come from Debian. One that cannot be had does not keep the others away.
 fetch_all() {
     failed=0
@@ -179,6 +205,7 @@ fetch_all() {
         spark) make_environment build/spark "pyspark, pyarrow, pandas, skimage" $spark || failed=1 ;;
         spark4) make_environment build/spark4 "pyspark, pyarrow, pandas" $spark4 || failed=1 ;;
         paraview) unpack_paraview || failed=1 ;;
+        browser) fetch_browser || failed=1 ;;
         esac
     done
     return $failed

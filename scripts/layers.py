@@ -9,8 +9,9 @@ import pathlib
 import re
 import sys
 
-# study belongs to the command, not to the library
-LAYERS = "base draw devices image op kernels lang graph plan store record exec run engines cluster api study".split()
+# study and view belong to the command, not to the library
+LAYERS = ("base draw devices image op kernels lang graph plan store units record exec run stream engines cluster story api study "
+          "view").split()
 FAMILIES = "ops formats tables".split()  # these know LAYERS up to kernels
 LONGEST = 130
 

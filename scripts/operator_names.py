@@ -2,14 +2,14 @@
 """Checks that no code is bound to the name of an operator: whatever is special about one is a field of its descriptor (op/op.h).
 
 A comparison with a literal that is an operator's name, or a search for an operator by a literal, is a breach in all parts of
-src/ that know operators. File formats and the command do not: a word there may be a name of theirs. Prints every breach as
-FILE:LINE: what is wrong; the exit status is 1 if there is any.
+src/ that know operators. File formats, the viewer and the command do not: a word there may be a name of theirs. Prints every
+breach as FILE:LINE: what is wrong; the exit status is 1 if there is any.
 """
 import pathlib
 import re
 import sys
 
-STRANGERS = "ops formats tables cli plugins".split()
+STRANGERS = "ops formats tables cli plugins view".split()
 CALLS = "strcmp|strncmp|strcasecmp|strncasecmp|strstr|memcmp|fv__op_find|fv__equal|fv_equal"
 
 root = pathlib.Path(__file__).resolve().parent.parent

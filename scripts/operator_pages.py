@@ -158,7 +158,7 @@ def renamed(text, names, prefix):
 
 TYPES = {"|b1": ("bool", "B"), "|u1": ("uint8", "B"), "|i1": ("int8", "b"), "<u2": ("uint16", "H"), "<i2": ("int16", "h"),
          "<u4": ("uint32", "I"), "<i4": ("int32", "i"), "<u8": ("uint64", "Q"), "<i8": ("int64", "q"), "<f4": ("float32", "f"),
-         "<f8": ("float64", "d")}
+         "<f8": ("float64", "d"), "<c8": ("complex64", "f")}
 
 
 class Picture:
@@ -169,6 +169,8 @@ class Picture:
         self.path, self.shape = path, header["shape"]
         self.dtype, code = TYPES[header["descr"]]
         values = array.array(code, data[10 + size:])
+        if self.dtype == "complex64":
+            values = [math.hypot(*pair) for pair in zip(values[::2], values[1::2])]
         finite = [v for v in values if math.isfinite(v)]
         self.nan = any(v != v for v in values)
         self.infinite = len(values) > len(finite) + self.nan * sum(v != v for v in values)
@@ -181,14 +183,19 @@ class Picture:
             return f"bool, {shape}"
         if self.dtype in ("int32", "int64"):
             return f"{self.dtype}, {shape}, labels up to {self.high}"
+        if self.dtype == "complex64":
+            return f"complex64, {shape}, amplitudes {self.low:.4g} to {self.high:.4g}"
         return (f"{self.dtype}, {shape}, values {self.low:.4g} to {self.high:.4g}{', infinity' * self.infinite}"
                 f"{' and nan' * self.nan}")
 
     def drawing(self, name):
-        """Statements that draw it: labels in colours, masks and bytes as they are, other values stretched to grey."""
+        """Statements that draw it: labels in colours, masks and bytes as they are, other values stretched to grey, of complex
+        ones the amplitude."""
         plane = f'read("{self.path.name}"{", axes = " + chr(34) + "y x c" + chr(34) if self.colour else ""})'
-        if len(self.shape) == 3 and not self.colour:
-            plane += f"[{self.shape[0] // 2}]"
+        if len(self.shape) > 2 and not self.colour:
+            plane += f"[{', '.join(str(n // 2) for n in self.shape[:-2])}]"
+        if self.dtype == "complex64":
+            plane = f"amplitude({plane})"
         if self.dtype in ("int32", "int64"):
             plane = f"colorize({plane})"
         elif self.dtype not in ("bool", "uint8"):

@@ -152,6 +152,16 @@ def an_iteration_written_by_hand_tells_its_residual(folder):
 
 
 @test
+def a_solve_in_steps_has_the_same_bits(folder):
+    text = ('g = parallel(range(-72, 72, 6))\np = xray(phantom("shepp-logan", [8, 48, 48]), g)\n'
+            'a = sirt(p, g, iterations = 4)\nb = sirt(p, g, start = a, iterations = 3)\n'
+            'a |> write("live_4.pvti")\nb |> write("live_7.npy")\nsirt(p, g, iterations = 7) |> write("whole.npy")\n')
+    run("run", "-q", "-e", text, folder=folder)
+    assert pathlib.Path(folder, "live_4.pvti").exists()
+    assert pathlib.Path(folder, "live_7.npy").read_bytes() == pathlib.Path(folder, "whole.npy").read_bytes()
+
+
+@test
 def a_killed_solver_goes_on_from_its_last_part(folder):
     run("run", "-q", "--store", "whole", "-e", LONG, folder=folder)
     whole = json.loads(run("report", "--store", "whole", "--json", folder=folder).stdout)["residuals"]

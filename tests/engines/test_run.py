@@ -191,6 +191,18 @@ def a_sweep_writes_a_file_for_every_combination_and_a_column_in_tables(folder):
 
 
 @test
+def a_sweep_of_thousands_gives_each_value_its_row(folder):
+    text = 'param n = 1\nimage = phantom("cells", [8, 8], seed = n)\nwrite(sum(image), "sums.csv")\n'
+    pathlib.Path(folder, "p.fov").write_text(text)
+    run("run", "-q", "p.fov", "--set", "n=1..6000", folder=folder)
+    rows = [line.split(",") for line in pathlib.Path(folder, "sums.csv").read_text().splitlines()[1:]]
+    assert [int(n) for n, _ in rows] == list(range(1, 6001))
+    for n in (1, 3000, 6000):
+        alone = run("run", "-q", "-e", f'sum(phantom("cells", [8, 8], seed = {n}))', folder=folder)
+        assert float(rows[n - 1][1]) == float(alone.stdout), (rows[n - 1], alone.stdout)
+
+
+@test
 def many_items_need_no_more_memory_than_few(folder):
     peaks = []
     for count in (200, 800):

@@ -84,7 +84,7 @@ def names_that_are_gone_are_found(folder):
     """In a copy whose pages name a file, a folder and a function that are not there, and show a line that a header has not."""
     for part in "src", "scripts", "include", "docs":
         shutil.copytree(ROOT / part, pathlib.Path(folder, part), ignore=shutil.ignore_patterns("__pycache__", "*.png"))
-    for name in "tests", "bench", "python":
+    for name in "tests", "bench", "python", "web":
         pathlib.Path(folder, name).symlink_to(ROOT / name)
     page, name = pathlib.Path(folder, "docs", "architecture.md"), "_".join(["fv_", "gone"])  # not written here as one word
     page.write_text(page.read_text().replace("    int64_t          memory;", "    int              memory;").replace(

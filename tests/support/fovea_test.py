@@ -11,6 +11,7 @@
 
 Each test gets a fresh folder and prints "ok NAME", "not ok NAME: why" or "skip NAME: why".
 """
+import functools
 import os
 import pathlib
 import resource
@@ -35,6 +36,17 @@ def test(function):
     """Marks a function as a test."""
     TESTS.append(function)
     return function
+
+
+def long(function):
+    """Marks a test that takes so long that `make test` leaves it to `make interop`, which sets FOVEA_LONG. Called by its name it
+    runs, too."""
+    @functools.wraps(function)
+    def one(folder):
+        if not os.environ.get("FOVEA_LONG") and len(sys.argv) < 2:
+            raise Skip("it takes long; `make interop` runs it")
+        function(folder)
+    return test(one)
 
 
 def data(*parts):
