@@ -11,6 +11,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from device_service import no_pocl
 from fovea_test import FOVEA, Skip, main, run, test
+from memory_used import family, memory_of
 
 SMOOTH = 'phantom("foam", [100, 160, 160]) |> gaussian(3) |> write("out.npy")'
 LABELS = ('a = phantom("foam", [120, 160, 160])\nl = label(gaussian(a, 2) < 60)\n'
@@ -20,34 +21,13 @@ SMALL = 'phantom("cells", [64, 64]) |> gaussian(2) |> write("out.npy")'
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def family(pid):
-    """A process and all that descend from it."""
-    found = [pid]
-    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            found += [each for child in path.read_text().split() for each in family(int(child))]
-        except OSError:
-            pass
-    return found
-
-
-def memory_of(pid):
-    """Bytes that a fovea process uses; of what it shares with others, its part."""
-    try:
-        if os.path.realpath(f"/proc/{pid}/exe") != os.path.realpath(FOVEA):
-            return 0
-        return 1024 * int(re.search(r"^Pss:\s+(\d+)", pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)[1])
-    except (OSError, TypeError):
-        return 0
-
-
 def peak(command, folder, environment=None):
     """Exit status, messages, and the most that all fovea processes of a command used at once."""
     process = subprocess.Popen(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True, env={**os.environ, **AS_ROOT, **(environment or {})})
     most = 0
     while process.poll() is None:
-        most = max(most, sum(map(memory_of, family(process.pid))))
+        most = max(most, memory_of(family(process.pid)))
         time.sleep(0.004)
     return process.returncode, process.stderr.read(), most
 

@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
 from fovea_test import FOVEA, PATIENCE, Skip, main, run, test, wait_for
+from memory_used import family, memory_of
 
 RNG = np.random.default_rng(3)
 
@@ -359,18 +360,7 @@ def peak_of_tree(process):
     """Largest proportional memory of a process and its children, sampled until it ends."""
     peak = 0
     while process.poll() is None:
-        pids = [process.pid]
-        pids += [int(p) for p in subprocess.run(["ps", "--ppid", str(process.pid),
-                     "-o", "pid="], stdout=subprocess.PIPE, text=True).stdout.split()]
-        total = 0
-        for pid in pids:
-            try:
-                for line in open(f"/proc/{pid}/smaps_rollup"):
-                    if line.startswith("Pss:"):
-                        total += int(line.split()[1]) * 1024
-            except OSError:
-                pass
-        peak = max(peak, total)
+        peak = max(peak, memory_of(family(process.pid)))
         time.sleep(0.01)
     return peak
 
