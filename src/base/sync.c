@@ -1,10 +1,12 @@
 /* Many files made durable together. A flush costs a turn of the device's cache whatever its size, and turns that wait at the
  * same moment are joined: eight threads need a thirtieth of the time of one. */
+#include "base/sync.h"
 #include "base/file.h"
 #include "base/session.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { THREADS = 8 };
@@ -16,6 +18,33 @@ typedef struct {
     const char     *failed;
     int             cause;
 } batch;
+
+/* ---------------------------------------------------------------- later */
+
+static _Thread_local fv_paths *gathered; /* NULL: this thread syncs at once */
+
+void fv__paths_add(fv_paths *paths, const char *path) {
+    if (!(paths->count & (paths->count - 1))) /* a power of two: it is full */
+        paths->path = fv__realloc(paths->path, FV_MAX(2 * paths->count, 1) * sizeof *paths->path);
+    paths->path[paths->count++] = fv__strdup(path);
+}
+
+void fv__paths_release(fv_paths *paths) {
+    for (size_t i = 0; i < paths->count; i++) free(paths->path[i]);
+    free(paths->path);
+    *paths = (fv_paths){ 0 };
+}
+
+void fv__paths_gather(fv_paths *to) { gathered = to; }
+
+/* What may be missing is missing for good by now, or never will be. */
+static fv_status gather(char *const *paths, size_t count, size_t from, size_t until) {
+    for (size_t i = 0; i < count; i++)
+        if (i < from || i >= until || fv__file_exists(paths[i])) fv__paths_add(gathered, paths[i]);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- now */
 
 static bool sync_path(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -49,6 +78,7 @@ fv_status fv__paths_sync_some(char *const *paths, size_t count, size_t from, siz
     batch     b = { .paths = paths, .count = count, .from = from, .until = until, .mutex = PTHREAD_MUTEX_INITIALIZER };
     pthread_t threads[THREADS];
     size_t    started = 0;
+    if (gathered) return gather(paths, count, from, until);
     fv__io_enter();
     while (started + 1 < FV_MIN(count, (size_t)THREADS) && !fv__thread_start(&threads[started], work, &b)) started++;
     work(&b);

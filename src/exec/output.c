@@ -31,6 +31,7 @@ fv_output *fv__output_use(fv_output *output) {
 void fv__output_leave(fv_output *output) {
     if (!output || --output->users > 0) return;
     fv__output_close(output);
+    fv__paths_release(&output->unsynced);
     free(output->path);
     free(output->temporary);
     free(output);

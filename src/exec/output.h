@@ -11,6 +11,7 @@
 #ifndef FV_OUTPUT_H
 #define FV_OUTPUT_H
 
+#include "base/sync.h"
 #include "plan/plan.h"
 #include "store/lease.h"
 
@@ -34,6 +35,7 @@ typedef struct fv_output {
     fv_writer              *writer;    /* of an image that is open */
     _Atomic fv_output_state state;
     _Atomic int             users;
+    fv_paths                unsynced; /* files that have to be durable before it gets its name, beside its temporary */
 
     /* For run/outputs.c alone, guarded by its mutex. */
     fv_lease         *lease;      /* NULL: none */

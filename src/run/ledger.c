@@ -139,7 +139,7 @@ static bool ends_in_a_line(const fv_ledger *ledger) {
     return fstat(ledger->fd, &s) || s.st_size == 0 || pread(ledger->fd, &last, 1, s.st_size - 1) != 1 || last == '\n';
 }
 
-fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
+fv_status fv__ledger_note(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
     fv_bytes lines = { 0 };
     char     file[33], key[33];
     if (!ends_in_a_line(ledger)) fv__bytes_append(&lines, "\n", 1);
@@ -152,5 +152,12 @@ fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash 
     if (status == FV_OK && write(ledger->fd, lines.data, lines.size) != (ssize_t)lines.size)
         status = fv_fail(error, FV_ERROR_FULL, "cannot write %s: the disk may be full", ledger->path);
     fv__bytes_release(&lines);
-    return status == FV_OK ? fv__file_sync(ledger->fd, ledger->path, error) : status;
+    return status;
+}
+
+const char *fv__ledger_path(const fv_ledger *ledger) { return ledger->path; }
+
+fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
+    FV_TRY(fv__ledger_note(ledger, files, keys, count, error));
+    return fv__file_sync(ledger->fd, ledger->path, error);
 }

@@ -11,6 +11,9 @@ fv_status fv__ledger_open(const char *path, fv_ledger **ledger, fv_error *error)
 void      fv__ledger_close(fv_ledger *ledger);
 /* Whether this file (name and identity hashed) is in the ledger, and the key of what made it last. */
 bool fv__ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key);
+/* Adds lines, which are durable when the file is synced; and its path. */
+fv_status   fv__ledger_note(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error);
+const char *fv__ledger_path(const fv_ledger *ledger);
 /* Adds lines; durable when it returns. */
 fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error);
 

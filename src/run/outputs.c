@@ -467,10 +467,17 @@ static int look_at(fv_outputs *outputs, fv_output *const *batch, int count, fv_o
     return n;
 }
 
-static fv_status sync_temporaries(fv_output *const *there, int count, fv_error *error) {
-    char *paths[BATCH];
-    for (int i = 0; i < count; i++) paths[i] = there[i]->temporary;
-    return fv__paths_sync(paths, (size_t)count, error);
+/* Files and the lines of the ledger that tell whose they are: none has its name before all are durable. */
+static fv_status sync_temporaries(fv_outputs *outputs, fv_output *const *there, int count, fv_error *error) {
+    fv_paths all = { 0 };
+    fv__paths_add(&all, fv__ledger_path(outputs->ledger));
+    for (int i = 0; i < count; i++) {
+        fv__paths_add(&all, there[i]->temporary);
+        for (size_t k = 0; k < there[i]->unsynced.count; k++) fv__paths_add(&all, there[i]->unsynced.path[k]);
+    }
+    fv_status status = fv__paths_sync(all.path, all.count, error);
+    fv__paths_release(&all);
+    return status;
 }
 
 /* The names are durable when the folders are; most outputs of a run lie in one. */
@@ -504,7 +511,7 @@ static fv_status note_outputs(fv_outputs *outputs, const fv_hash *files, const f
         all[i] = pattern < 0 ? files[i] : result_hash(files[i % count], outputs->patterns[pattern]);
         of[i] = keys[i % count];
     }
-    fv_status status = fv__ledger_add(outputs->ledger, all, of, lines, error);
+    fv_status status = fv__ledger_note(outputs->ledger, all, of, lines, error);
     free(all);
     return status;
 }
@@ -514,8 +521,8 @@ static fv_status commit_batch(fv_outputs *outputs, fv_output *const *batch, int 
     fv_hash    files[BATCH], keys[BATCH];
     fv_output *there[BATCH];
     int        n = look_at(outputs, batch, count, there, files, keys);
-    fv_status  status = n ? sync_temporaries(there, n, &error) : FV_OK;
-    if (status == FV_OK && n) status = note_outputs(outputs, files, keys, n, &error);
+    fv_status  status = n ? note_outputs(outputs, files, keys, n, &error) : FV_OK;
+    if (status == FV_OK && n) status = sync_temporaries(outputs, there, n, &error);
     keep_failure(outputs, status, &error);
     if (status == FV_OK) name_outputs(outputs, there, n);
     for (int i = 0; i < count; i++) {
