@@ -22,6 +22,8 @@ typedef struct fv_context { /* shared by all instances of a process */
     int                 poison;  /* tests: byte to fill everything outside declared regions with; -1: off */
 } fv_context;
 
+typedef struct fv_sums fv_sums; /* exec/growing_sums.h */
+
 typedef struct fv_instance {
     const fv_context  *context;
     int64_t            item;   /* unit */
@@ -35,6 +37,8 @@ typedef struct fv_instance {
     bool              *alone;  /* by node id: no other unit has this node or uses it */
     void             **direct; /* by node id: whole images that tasks fill themselves; NULL: all go through the store */
     pthread_mutex_t    mutex;  /* guards the scalars */
+    fv_sums           *sums;   /* of passes that are begun before all of the image is there; NULL: it is there */
+    int64_t            planes; /* with sums: those of the image that are there, from the first on */
 } fv_instance;
 
 /* Builds graph and plan of a unit. Mistakes of the text are in diagnostics, and the first of them in error. The units of earlier
@@ -95,6 +99,8 @@ void fv__worker_hold(fv_worker *worker, bool joint);
 /* Runs one task and puts what it makes into the store. facts gets times and bytes. */
 fv_status fv__task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
                        fv_error *error);
+/* Adds what has come to the sum of a task, in a stage that has one (fv__stage_summing), and makes nothing else. */
+fv_status fv__task_sum(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_error *error);
 /* What a task in a process that does not see this one's files has put into its store (fv_store_home): stored here, or written
  * into the file that it belongs to. Takes the buffer over. */
 fv_status fv__task_receive(fv_instance *instance, const fv_stage *stage, int64_t task, fv_hash key, void *buffer, size_t size,

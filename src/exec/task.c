@@ -4,6 +4,7 @@
 #include "devices/device_pool.h"
 #include "exec/earlier_results.h"
 #include "exec/fused_points.h"
+#include "exec/growing_sums.h"
 #include "exec/late_values.h"
 #include "op/array.h"
 #include "op/device_kernel.h"
@@ -35,7 +36,11 @@ typedef struct task {
     fv_region       chunk;
     fv_scalar       scalars[FV_POINTS_MOST];
     int             nscalars;
-    fv_pins         pins; /* results borrowed by operators */
+    fv_pins         pins;      /* results borrowed by operators */
+    int             summing;   /* step whose sum grows; -1: none */
+    fv_kept_sum    *sum;       /* its */
+    int             sum_axis;  /* of the step's first input */
+    int64_t         sum_until; /* planes that it will have */
 } task;
 
 fv_worker *fv__worker_new(void) { return fv__calloc(sizeof(fv_worker)); }
@@ -121,6 +126,28 @@ static fv_status run_on_device(const task *t, const fv_node *node, fv_run *r, fv
     return status;
 }
 
+/* The planes of its input that a sum lacks. */
+static void narrow_sum(const task *t, const fv_node *node, fv_region *in) {
+    if (t->summing < 0 || node != t->stage->steps[t->summing].node) return;
+    in[0].start[t->sum_axis] = t->sum->until;
+    in[0].size[t->sum_axis] = t->sum_until - t->sum->until;
+}
+
+/* Adds what is there to the sum, and makes the image of it if it is wanted. */
+static fv_status run_sum(task *t, const fv_pass *p, fv_run *r, fv_error *error) {
+    const fv_block *out = r->out;
+    r->out = NULL;
+    if (t->sum_until > t->sum->until) {
+        fv_status status = p->sum->add(r, t->sum->until, t->sum_until, t->sum->bytes, error);
+        if (status != FV_OK) memset(t->sum->bytes, 0, t->sum->size); /* nobody knows how far it came */
+        t->sum->until = status == FV_OK ? t->sum_until : 0;
+        FV_TRY(status);
+    }
+    r->out = out;
+    if (out) p->sum->image(r, t->sum->bytes);
+    return FV_OK;
+}
+
 static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
                           fv_error *error) {
     const fv_pass     *p = &node->op->passes[pass];
@@ -137,7 +164,9 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     fv_status          status = FV_OK;
     fv_earlier_results earlier;
     if (fv__earlier_results_init(&earlier, t->instance, node, pass, &t->pins)) r.results = &earlier.base;
+    bool sums = t->summing >= 0 && node == t->stage->steps[t->summing].node;
     fv__pass_need(p, &r.need, need);
+    narrow_sum(t, node, need);
     int chosen = 0;
     if (node->op->lazy) FV_TRY(fv__instance_chosen(t->instance, node, &chosen, error));
     for (int i = 0; i < node->ninputs && status == FV_OK; i++) {
@@ -163,10 +192,11 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     }
     void *late = NULL;
     if (status == FV_OK) status = fv__late_params(node, r.scalar, &r.need.params, &late, error);
-    size_t scratch = p->scratch ? p->scratch(&r.need) : 0;
+    size_t scratch = sums ? p->sum->scratch(&r.need, t->sum_until - t->sum->until) : p->scratch ? p->scratch(&r.need) : 0;
     if (scratch && status == FV_OK) status = FV_TAKE_BUFFER(r.scratch, scratch, error);
     if (r.scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
-    if (status == FV_OK) status = node->on_device ? run_on_device(t, node, &r, error) : p->run(&r, error);
+    if (status == FV_OK)
+        status = node->on_device ? run_on_device(t, node, &r, error) : sums ? run_sum(t, p, &r, error) : p->run(&r, error);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
     if (r.scratch) fv__buffer_free(r.scratch, scratch);
     free(late);
@@ -435,18 +465,63 @@ static fv_status check_regions(const task *t, fv_error *error) {
     return FV_OK;
 }
 
-static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
+static void narrow(void *context, const fv_node *node, fv_region *in) { narrow_sum(((choosing *)context)->t, node, in); }
+
+/* The sum of this task, and how far it can go now. Whole images that were there from the start have none. */
+static fv_status find_sum(task *t, int64_t number, fv_error *error) {
+    t->summing = t->instance->sums ? fv__stage_summing(t->stage) : -1;
+    if (t->summing < 0) return FV_OK;
+    const fv_node     *node = t->stage->steps[t->summing].node;
+    int                pass = fv__op_image_pass(node->op);
+    const fv_pass_sum *sum = node->op->passes[pass].sum;
+    fv__stage_regions(t->instance->plan, t->stage, &t->chunk, t->worker->regions);
+    fv_region region = t->worker->regions[t->summing];
+    fv_need   need = fv__node_need(t->instance->plan, node, pass, &region);
+    FV_TRY(fv__sums_of(t->instance->sums, t->stage, number, sum->bytes(&need), &t->sum, error));
+    t->sum_axis = sum->axis(&need);
+    t->sum_until = fv__sum_until(t->instance, t->stage, t->summing, &region, t->sum->until);
+    return FV_OK;
+}
+
+static fv_status begin(task *t, int64_t number, fv_error *error) {
     FV_TRY(fv__memory_check(error));
     t->chunk = fv__stage_chunk(t->stage, number, &t->chunk_index);
     reserve(t->worker, t->stage->nsteps);
     fv__bytes_clear(&t->worker->notes); /* of a task that failed */
+    return find_sum(t, number, error);
+}
+
+static void end(task *t) {
+    for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
+    fv__pins_release(&t->pins, t->instance->context->store);
+}
+
+static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
+    FV_TRY(begin(t, number, error));
     choosing c = { t, FV_OK, error };
-    fv__stage_regions_chosen(t->instance->plan, t->stage, &t->chunk, (fv_chosen){ choose, &c }, t->worker->regions);
+    fv__stage_regions_chosen(t->instance->plan, t->stage, &t->chunk, (fv_chosen){ choose, narrow, &c }, t->worker->regions);
     fv_status status = c.status == FV_OK ? check_regions(t, error) : c.status;
     if (status == FV_OK) status = run_steps(t, error);
     if (status == FV_OK) status = reach_targets(t, error);
-    for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
-    fv__pins_release(&t->pins, t->instance->context->store);
+    end(t);
+    return status;
+}
+
+fv_status fv__task_sum(fv_instance *instance, const fv_stage *stage, int64_t number, fv_worker *worker, fv_error *error) {
+    fv_task_facts facts = { 0 };
+    task          t = { .instance = instance, .stage = stage, .worker = worker, .facts = &facts };
+    FV_TRY(begin(&t, number, error));
+    if (t.summing < 0 || t.sum_until <= t.sum->until) return FV_OK;
+    choosing  c = { &t, FV_OK, error };
+    fv_region region = worker->regions[t.summing];
+    fv__stage_regions_of_step(instance->plan, stage, t.summing, &region, (fv_chosen){ choose, narrow, &c }, worker->regions);
+    fv_status status = c.status == FV_OK ? check_regions(&t, error) : c.status;
+    for (int s = 0; s < t.summing && status == FV_OK; s++) status = run_step(&t, s, error);
+    if (status == FV_OK)
+        status = run_pass(&t, stage->steps[t.summing].node, fv__op_image_pass(stage->steps[t.summing].node->op), &region, NULL,
+                          NULL, error);
+    end(&t);
+    free(t.pins.blobs);
     return status;
 }
 

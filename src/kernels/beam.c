@@ -51,9 +51,16 @@ FV_INLINE void fill(int32_t *restrict offset, float *restrict low, float *restri
     }
 }
 
-/* Two results at once: four sums a vector, so that no addition waits for the one before. */
-FV_INLINE void sum_pair(const table *t, int lines, const float *const *line, int64_t next, int j, float *to) {
+/* Two results at once: four sums a vector, so that no addition waits for the one before. open: NULL, or what earlier lines gave,
+ * [results][2][16], which is given back: the sums are not complete yet. */
+FV_INLINE void sum_pair(const table *t, int lines, const float *const *line, int64_t next, int j, float *to, float *open,
+                        bool complete) {
     fv_f32v low[2][VECTORS] = { { { 0 } } }, high[2][VECTORS] = { { { 0 } } };
+    for (int p = 0; p < 2 && open; p++)
+        for (int v = 0; v < VECTORS; v++) {
+            low[p][v] = fv_f32v_load(open + (2 * (j + p)) * FV_BEAM_LANES + v * FV_F32_LANES);
+            high[p][v] = fv_f32v_load(open + (2 * (j + p) + 1) * FV_BEAM_LANES + v * FV_F32_LANES);
+        }
     for (int k = 0; k < lines; k++) {
 #pragma GCC unroll 2
         for (int p = 0; p < 2; p++) {
@@ -66,8 +73,14 @@ FV_INLINE void sum_pair(const table *t, int lines, const float *const *line, int
             }
         }
     }
+    for (int p = 0; p < 2 && open; p++)
+        for (int v = 0; v < VECTORS; v++) {
+            fv_f32v none = { 0 };
+            fv_f32v_store(open + (2 * (j + p)) * FV_BEAM_LANES + v * FV_F32_LANES, complete ? none : low[p][v]);
+            fv_f32v_store(open + (2 * (j + p) + 1) * FV_BEAM_LANES + v * FV_F32_LANES, complete ? none : high[p][v]);
+        }
 #pragma GCC unroll 2
-    for (int p = 0; p < 2; p++)
+    for (int p = 0; p < 2 && complete; p++)
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++) {
             float *place = to + (j + p) * FV_BEAM_LANES + v * FV_F32_LANES;
@@ -78,12 +91,12 @@ FV_INLINE void sum_pair(const table *t, int lines, const float *const *line, int
 static void sum_tile(const table *t, int lines, const float *const *line, int64_t next, int64_t count, float *to) {
     float last[TILE * FV_BEAM_LANES];
     if (count == TILE) {
-        for (int j = 0; j < TILE; j += 2) sum_pair(t, lines, line, next, j, to);
+        for (int j = 0; j < TILE; j += 2) sum_pair(t, lines, line, next, j, to, NULL, true);
         return;
     }
     memcpy(last, to, (size_t)count * FV_BEAM_LANES * sizeof *to);
     memset(last + count * FV_BEAM_LANES, 0, (size_t)(TILE - count) * FV_BEAM_LANES * sizeof *to);
-    for (int j = 0; j < count; j += 2) sum_pair(t, lines, line, next, j, last);
+    for (int j = 0; j < count; j += 2) sum_pair(t, lines, line, next, j, last, NULL, true);
     memcpy(to, last, (size_t)count * FV_BEAM_LANES * sizeof *to);
 }
 
@@ -108,6 +121,15 @@ void FV_ISA_NAME(fv__beam_project)(const fv_beam *b, const float *image, int64_t
     for (int64_t i = 0; i < count * FV_BEAM_LANES; i++) to[i] *= a->inverse;
 }
 
+/* Where TILE voxels from x on look in `lines` projections from `first` on. */
+static void look(const fv_beam *b, fv_beam_weights weights, int64_t first, int lines, int64_t y, int64_t x, table *t) {
+    for (int i = 0; i < lines; i++) {
+        const fv_beam_angle *a = &b->angle[first + i];
+        fill(t->offset[i], t->low[i], t->high[i], a->base + x * a->along_x + y * a->along_y, a->along_x, (int32_t)b->columns,
+             FV_BEAM_LANES, weights == FV_BEAM_JOSEPH ? a->inverse : 1);
+    }
+}
+
 void FV_ISA_NAME(fv__beam_gather)(const fv_beam *b, const float *sinogram, fv_beam_weights weights, int64_t from, int64_t until,
                                   int64_t y, int64_t x, int64_t count, float *to) {
     int64_t      pitch = (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
@@ -117,13 +139,42 @@ void FV_ISA_NAME(fv__beam_gather)(const fv_beam *b, const float *sinogram, fv_be
     for (int64_t j = 0; j < count; j += TILE)
         for (int64_t k = from; k < until; k += BLOCK) {
             int lines = (int)FV_MIN(BLOCK, until - k);
-            for (int i = 0; i < lines; i++) {
-                const fv_beam_angle *a = &b->angle[k + i];
-                line[i] = sinogram + (k + i) * pitch;
-                fill(t.offset[i], t.low[i], t.high[i], a->base + (x + j) * a->along_x + y * a->along_y, a->along_x,
-                     (int32_t)b->columns, FV_BEAM_LANES, weights == FV_BEAM_JOSEPH ? a->inverse : 1);
-            }
+            for (int i = 0; i < lines; i++) line[i] = sinogram + (k + i) * pitch;
+            look(b, weights, k, lines, y, x + j, &t);
             sum_tile(&t, lines, line, FV_BEAM_LANES, FV_MIN(TILE, count - j), to + j * FV_BEAM_LANES);
+        }
+}
+
+/* The voxels of a tile that are there; those behind the last are summed for nothing. */
+static void sum_on(const table *t, int lines, const float *const *line, int64_t count, bool complete, float *open, float *to) {
+    float last[TILE * FV_BEAM_LANES], opened[2 * TILE * FV_BEAM_LANES];
+    bool  whole = count == TILE;
+    if (!whole) {
+        memset(last, 0, sizeof last);
+        memset(opened, 0, sizeof opened);
+        memcpy(last, to, (size_t)count * FV_BEAM_LANES * sizeof *to);
+        memcpy(opened, open, (size_t)count * 2 * FV_BEAM_LANES * sizeof *to);
+    }
+    for (int j = 0; j < count; j += 2)
+        sum_pair(t, lines, line, FV_BEAM_LANES, j, whole ? to : last, whole ? open : opened, complete);
+    if (whole) return;
+    memcpy(to, last, (size_t)count * FV_BEAM_LANES * sizeof *to);
+    memcpy(open, opened, (size_t)count * 2 * FV_BEAM_LANES * sizeof *to);
+}
+
+void FV_ISA_NAME(fv__beam_gather_on)(const fv_beam *b, const float *sinogram, fv_beam_weights weights, int64_t from,
+                                     int64_t until, int64_t y, int64_t x, int64_t count, float *open, float *to) {
+    int64_t      pitch = (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
+    const float *line[BLOCK];
+    table        t;
+    for (int64_t j = 0; j < count; j += TILE)
+        for (int64_t k = from, end; k < until; k = end) {
+            end = FV_MIN(until, (k / BLOCK + 1) * BLOCK);
+            int  lines = (int)(end - k);
+            bool complete = end % BLOCK == 0 || end == b->nangles;
+            for (int i = 0; i < lines; i++) line[i] = sinogram + (k - from + i) * pitch;
+            look(b, weights, k, lines, y, x + j, &t);
+            sum_on(&t, lines, line, FV_MIN(TILE, count - j), complete, open + 2 * j * FV_BEAM_LANES, to + j * FV_BEAM_LANES);
         }
 }
 

@@ -49,6 +49,11 @@ void FV_ISA_NAME(fv__beam_project)(const fv_beam *beam, const float *image, int6
  * make it the adjoint of the projection, linear ones interpolate. `from` must be a multiple of 64 or until == from + 1. */
 void FV_ISA_NAME(fv__beam_gather)(const fv_beam *beam, const float *sinogram, fv_beam_weights weights, int64_t from,
                                   int64_t until, int64_t y, int64_t x, int64_t count, float *to);
+/* Goes on with such a sum over all angles: adds [from, until), whose projections are the first of this sinogram. to[count][16]
+ * and open[count][2][16] begin as zeros; open holds what belongs to `to` when its block of angles is complete, as it is behind
+ * the last angle: then `to` has the bits of fv__beam_gather. */
+void FV_ISA_NAME(fv__beam_gather_on)(const fv_beam *beam, const float *sinogram, fv_beam_weights weights, int64_t from,
+                                     int64_t until, int64_t y, int64_t x, int64_t count, float *open, float *to);
 
 /* Length of each ray of an angle inside the slice, to[columns]: what the projection of ones gives. */
 void FV_ISA_NAME(fv__beam_lengths)(const fv_beam *beam, int64_t angle, float *to);

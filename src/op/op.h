@@ -275,6 +275,18 @@ typedef struct fv_finish {
     fv_status (*put)(struct fv_finish *f, int64_t index, const void *data, size_t size, fv_error *error);
 } fv_finish;
 
+/* A pass whose image is a sum over the planes of input 0, and can be begun before all of them are there. What was summed is kept
+ * between calls, in bytes that begin as zeros; behind the last plane the image has the bits of run. */
+typedef struct fv_pass_sum {
+    int (*axis)(const fv_need *n);                       /* of input 0, along which planes come */
+    int64_t (*until)(const fv_need *n, int64_t planes);  /* of so many from the first on, those that can be added by now */
+    size_t (*bytes)(const fv_need *n);                   /* of what is kept for n->region */
+    size_t (*scratch)(const fv_need *n, int64_t planes); /* to add so many, or to make the image (0) */
+    /* Adds planes [from, until), which are all that in[0] holds; out is NULL. They come in order, each once. */
+    fv_status (*add)(fv_run *r, int64_t from, int64_t until, void *sum, fv_error *error);
+    void (*image)(fv_run *r, const void *sum); /* what the sum is so far; in is not there */
+} fv_pass_sum;
+
 typedef struct fv_pass {
     const char *name; /* for plans: "local", "renumber"; NULL in single-pass operators */
     /* Regions of the inputs that n->region needs, one per input slot; they come preset to n->region, which is never empty. They
@@ -289,6 +301,7 @@ typedef struct fv_pass {
     void (*combine)(const void *params, fv_bytes *into, const void *partial, size_t size);
     /* A pass with finish makes partials and no image, and ends a stage. */
     fv_status (*finish)(fv_finish *f, fv_error *error);
+    const fv_pass_sum *sum; /* NULL: all of its input is needed at once */
 } fv_pass;
 #define FV_PASS_END                                                                                                              \
     { .run = NULL }

@@ -58,6 +58,7 @@ static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node,
         fv_need need = fv__node_need(plan, node, pass, region);
         fv__pass_need(&node->op->passes[pass], &need, in);
     }
+    if (chosen.narrow) chosen.narrow(chosen.context, node, in);
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE || (only >= 0 && i != only)) continue;
         fv_region *of_input = &regions[fv__stage_step(stage, node->in[i])];
@@ -67,6 +68,23 @@ static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node,
 
 void fv__stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions) {
     fv__stage_regions_chosen(plan, stage, chunk, (fv_chosen){ 0 }, regions);
+}
+
+/* From step `last` back to the first. */
+static void ask_back(const fv_plan *plan, const fv_stage *stage, int last, fv_chosen chosen, fv_region *regions) {
+    for (int s = last; s >= 0; s--) {
+        const fv_step *step = &stage->steps[s];
+        if (!regions[s].ndim || step->kind == FV_STEP_STORED) continue;
+        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv__op_image_pass(step->node->op) : -1, &regions[s], chosen,
+            regions);
+    }
+}
+
+void fv__stage_regions_of_step(const fv_plan *plan, const fv_stage *stage, int step, const fv_region *region, fv_chosen chosen,
+                               fv_region *regions) {
+    for (int s = 0; s < stage->nsteps; s++) regions[s].ndim = 0;
+    regions[step] = *region;
+    ask_back(plan, stage, step, chosen, regions);
 }
 
 void fv__stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
@@ -81,12 +99,7 @@ void fv__stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const 
         fv_region *region = &regions[fv__stage_step(stage, target->node)];
         *region = fv__region_bound(region, chunk);
     }
-    for (int s = stage->nsteps - 1; s >= 0; s--) {
-        const fv_step *step = &stage->steps[s];
-        if (!regions[s].ndim || step->kind == FV_STEP_STORED) continue;
-        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv__op_image_pass(step->node->op) : -1, &regions[s], chosen,
-            regions);
-    }
+    ask_back(plan, stage, stage->nsteps - 1, chosen, regions);
 }
 
 /* ---------------------------------------------------------------- memory and work of a task */

@@ -108,13 +108,18 @@ int fv__stage_step(const fv_stage *stage, const fv_node *node);
 fv_region fv__stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
 /* Regions that the steps must compute for a chunk; an unneeded step gets ndim 0. */
 void fv__stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions);
-/* The same where it is known which input of lazy operators is needed: input() tells it, 0: neither. */
+/* The same where more is known: which input of lazy operators is needed (input() tells it, 0: neither), or that a node needs less
+ * of its inputs this time than it usually does (narrow() changes the regions). Either may be NULL. */
 typedef struct fv_chosen {
     int (*input)(void *context, const fv_node *node);
+    void (*narrow)(void *context, const fv_node *node, fv_region *in);
     void *context;
 } fv_chosen;
 void fv__stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
                               fv_region *regions);
+/* What a region of one step alone needs. */
+void fv__stage_regions_of_step(const fv_plan *plan, const fv_stage *stage, int step, const fv_region *region, fv_chosen chosen,
+                               fv_region *regions);
 /* Regions of the images that a region of a point-wise node reads, by input. */
 void fv__point_regions(const fv_node *node, const fv_region *region, fv_region *in);
 /* How the image that a point-wise node reads lies in its result. */

@@ -50,6 +50,7 @@ static fv_scan_file *add_scan(fv_growing *g, const char *name, const fv_image_ty
 static void free_scan(fv_scan_file *scan) {
     if (scan->fd >= 0) close(scan->fd);
     fv__seen_release(&scan->have);
+    fv__sums_free(scan->sums);
     free(scan->name);
     free(scan->path);
     free(scan->facts);
@@ -91,6 +92,8 @@ static void have(fv_scan_file *scan, int64_t index) {
     if (!fv__seen_add(&scan->have, "", index)) return;
     scan->have_count++;
     scan->most = FV_MAX(scan->most, index + 1);
+    const fv_seen_scan *all = fv__seen_scan(&scan->have, "");
+    scan->planes = all->range[0] ? 0 : all->range[1];
 }
 
 /* ---------------------------------------------------------------- after a kill */
@@ -217,6 +220,20 @@ fv_scan_file *fv__growing_ready(fv_growing *g, bool over, bool *preview) {
             *preview = scan->previewing = true;
             return scan;
         }
+    }
+    return NULL;
+}
+
+/* So many at a time: each step goes through all of what is summed up. */
+enum { STEP = 4 };
+
+fv_scan_file *fv__growing_summable(fv_growing *g) {
+    for (int64_t i = 0; i < g->nscans; i++) {
+        fv_scan_file *scan = g->scans[i];
+        if (scan->queued || scan->previewing || scan->summing || !scan->length || scan->planes < scan->summed + STEP) continue;
+        scan->summed = scan->planes;
+        scan->summing = true;
+        return scan;
     }
     return NULL;
 }

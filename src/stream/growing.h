@@ -27,6 +27,11 @@ typedef struct fv_scan_file {
     bool          queued;           /* it is complete, and given to be run */
     _Atomic bool  previewing;       /* a preview is under way; cleared by whoever commits it */
     int           partition;        /* of the source, whose frames they are */
+    int64_t       planes;           /* frames from the first on, without a gap */
+    int64_t       summed;           /* those that were given to be summed up */
+    _Atomic bool  summing;          /* this is under way; cleared by whoever does it */
+    fv_sums      *sums;             /* theirs alone meanwhile; NULL: none yet */
+    int64_t       sums_length;      /* of the scan, when they were begun */
 } fv_scan_file;
 
 typedef struct fv_growing fv_growing;
@@ -40,6 +45,8 @@ void      fv__growing_free(fv_growing *growing);
 fv_status fv__growing_add(fv_growing *growing, const fv_frame *frame, fv_scan_file **scan, char **why, fv_error *error);
 /* A scan that is complete, or of which a preview is due; NULL: none. over: no frame will come any more. */
 fv_scan_file *fv__growing_ready(fv_growing *growing, bool over, bool *preview);
+/* A scan with frames that could be added to sums which are not complete before the scan is; NULL: none. */
+fv_scan_file *fv__growing_summable(fv_growing *growing);
 /* The frames of a partition go to another process, and its scans with them. */
 void    fv__growing_leave(fv_growing *growing, int partition);
 int64_t fv__growing_count(const fv_growing *growing); /* scans that grow */

@@ -75,9 +75,10 @@ typedef struct work {
     double    *table, *response;
     float     *weights; /* of a half acquisition */
     float     *rows, *sinogram, *line, *padded;
+    int64_t    planes; /* projections in the sinogram */
 } work;
 
-static size_t lay_out(const fv_need *n, work *w, void *memory) {
+static size_t lay_out_planes(const fv_need *n, int64_t planes, work *w, void *memory) {
     const fbp           *p = n->params;
     const fv_image_type *out = &n->out->image;
     fv_scratch           pieces = { memory };
@@ -94,9 +95,13 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->table = fv__scratch_take(&pieces, length * (int64_t)sizeof(double));
     w->response = fv__scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
     w->padded = fv__scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
-    w->sinogram = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(&w->beam));
+    fv_beam part = w->beam;
+    part.nangles = w->planes = planes < 0 ? w->scan.nangles : planes;
+    w->sinogram = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(&part));
     return pieces.used;
 }
+
+static size_t lay_out(const fv_need *n, work *w, void *memory) { return lay_out_planes(n, -1, w, memory); }
 
 static size_t scratch(const fv_need *n) {
     work w;
@@ -107,8 +112,8 @@ static size_t scratch(const fv_need *n) {
 static void filter_rows(const work *w) {
     enum { LANES = FV_BEAM_LANES };
     int64_t n = w->beam.columns;
-    for (int64_t a = 0; a < w->scan.nangles; a += 2) {
-        int pairs = a + 1 < w->scan.nangles ? 2 : 1;
+    for (int64_t a = 0; a < w->planes; a += 2) {
+        int pairs = a + 1 < w->planes ? 2 : 1;
         memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
         for (int part = 0; part < pairs; part++) {
             const float *row = fv__beam_ray(&w->beam, w->sinogram, a + part, 0);
@@ -138,26 +143,112 @@ static void prepare(const fbp *p, work *w) {
     FV_ISA_NAME(fv__fourier_prepare)(&w->fourier, w->response);
 }
 
+typedef struct slices { /* of the region that is made */
+    int64_t first, count, y, rows, x, columns;
+} slices;
+
+static slices slices_of(const fv_region *region) {
+    int    flat = region->ndim < 3;
+    slices s = { .y = region->start[1 - flat],
+                 .rows = region->size[1 - flat],
+                 .x = region->start[2 - flat],
+                 .columns = region->size[2 - flat] };
+    fv__scan_slices(region, flat ? -1 : 0, &s.first, &s.count);
+    return s;
+}
+
+/* A row of a bundle of slices goes to its place. */
+static void put_row(const fv_block *out, const slices *s, int64_t z, int64_t row, const float *line) {
+    int     flat = out->region.ndim < 3;
+    int64_t stride = flat ? 0 : out->stride[0];
+    fv__bundle_unpack(line, s->columns, FV_MIN(FV_BEAM_LANES, s->count - z),
+                      (float *)out->data + z * stride + row * out->stride[1 - flat], stride);
+}
+
 static fv_status run(fv_run *r, fv_error *error) {
-    const fv_block *out = r->out;
-    int             flat = out->region.ndim < 3;
-    int64_t         first, count, n = out->region.size[2 - flat];
-    int64_t         y = out->region.start[1 - flat], x = out->region.start[2 - flat];
-    work            w;
+    slices s = slices_of(&r->out->region);
+    work   w;
     lay_out(&r->need, &w, r->scratch);
     prepare(r->need.params, &w);
-    fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
-    for (int64_t z = 0; z < count; z += FV_BEAM_LANES) {
-        int64_t slices = FV_MIN(FV_BEAM_LANES, count - z), stride = flat ? 0 : out->stride[0];
-        FV_TRY(fv__scan_pack(&w.scan, r->in[0], first + z, slices, w.rows, w.sinogram, error));
+    for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES) {
+        FV_TRY(fv__scan_pack(&w.scan, r->in[0], s.first + z, FV_MIN(FV_BEAM_LANES, s.count - z), w.rows, w.sinogram, error));
         filter_rows(&w);
-        for (int64_t i = 0; i < out->region.size[1 - flat]; i++) {
-            FV_ISA_NAME(fv__beam_gather)(&w.beam, w.sinogram, FV_BEAM_LINEAR, 0, w.beam.nangles, y + i, x, n, w.line);
-            fv__bundle_unpack(w.line, n, slices, (float *)out->data + z * stride + i * out->stride[1 - flat], stride);
+        for (int64_t i = 0; i < s.rows; i++) {
+            FV_ISA_NAME(fv__beam_gather)(&w.beam, w.sinogram, FV_BEAM_LINEAR, 0, w.beam.nangles, s.y + i, s.x, s.columns, w.line);
+            put_row(r->out, &s, z, i, w.line);
         }
     }
     return FV_OK;
 }
+
+/* ---------------------------------------------------------------- while projections come in */
+
+enum { SUMS = 3 }; /* of a voxel: what blocks of angles gave, and two of the block that is not complete */
+
+static int sum_axis(const fv_need *n) {
+    fv_scan scan;
+    fv__scan_find(&n->in[0]->image, &((const fbp *)n->params)->geometry, &scan, NULL);
+    return scan.angle;
+}
+
+/* Projections are filtered in pairs. */
+static int64_t sum_until(const fv_need *n, int64_t planes) {
+    return planes == n->in[0]->image.shape[sum_axis(n)] ? planes : planes / 2 * 2;
+}
+
+static int64_t bundle_size(const slices *s) { return s->rows * s->columns * FV_BEAM_LANES; } /* floats of one sum */
+
+static size_t sum_bytes(const fv_need *n) {
+    slices s = slices_of(&n->region);
+    return (size_t)((s.count + FV_BEAM_LANES - 1) / FV_BEAM_LANES * bundle_size(&s) * SUMS) * sizeof(float);
+}
+
+static size_t sum_scratch(const fv_need *n, int64_t planes) {
+    work w;
+    return lay_out_planes(n, planes, &w, NULL);
+}
+
+static fv_status sum_add(fv_run *r, int64_t from, int64_t until, void *sum, fv_error *error) {
+    slices s = slices_of(&r->need.region);
+    work   w;
+    lay_out_planes(&r->need, until - from, &w, r->scratch);
+    prepare(r->need.params, &w);
+    fv_scan part = w.scan;
+    part.nangles = w.planes;
+    for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES) {
+        float *to = (float *)sum + z / FV_BEAM_LANES * bundle_size(&s) * SUMS, *open = to + bundle_size(&s);
+        FV_TRY(fv__scan_pack(&part, r->in[0], s.first + z, FV_MIN(FV_BEAM_LANES, s.count - z), w.rows, w.sinogram, error));
+        filter_rows(&w);
+        for (int64_t i = 0; i < s.rows; i++) {
+            int64_t row = i * s.columns * FV_BEAM_LANES;
+            FV_ISA_NAME(fv__beam_gather_on)
+            (&w.beam, w.sinogram, FV_BEAM_LINEAR, from, until, s.y + i, s.x, s.columns, open + 2 * row, to + row);
+        }
+    }
+    return FV_OK;
+}
+
+static void sum_image(fv_run *r, const void *sum) {
+    slices s = slices_of(&r->out->region);
+    work   w;
+    lay_out_planes(&r->need, 0, &w, r->scratch);
+    for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES) {
+        const float *to = (const float *)sum + z / FV_BEAM_LANES * bundle_size(&s) * SUMS, *open = to + bundle_size(&s);
+        for (int64_t i = 0; i < s.rows; i++) {
+            const float *row = to + i * s.columns * FV_BEAM_LANES, *rest = open + 2 * i * s.columns * FV_BEAM_LANES;
+            for (int64_t x = 0; x < s.columns; x++)
+                for (int l = 0; l < FV_BEAM_LANES; l++) {
+                    int64_t at = x * FV_BEAM_LANES + l, low = 2 * x * FV_BEAM_LANES + l;
+                    w.line[at] = row[at] + (rest[low] + rest[low + FV_BEAM_LANES]);
+                }
+            put_row(r->out, &s, z, i, w.line);
+        }
+    }
+}
+
+static const fv_pass_sum sum = {
+    .axis = sum_axis, .until = sum_until, .bytes = sum_bytes, .scratch = sum_scratch, .add = sum_add, .image = sum_image
+};
 
 /* ---------------------------------------------------------------- on a device */
 
@@ -190,7 +281,7 @@ static void slab(const fv_need *n, int64_t *chunk) {
 
 static double cost(const fv_need *n) { return 0.2 * (double)((const fbp *)n->params)->geometry.angles.count; }
 
-static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run, .sum = &sum }, FV_PASS_END };
 
 const fv_op FV_OP(fbp) = {
     .name = "fbp",

@@ -197,7 +197,7 @@ fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, 
                 return fv_fail(error, FV_ERROR_INPUT,
                                "projection %lld, row %lld, column %lld is not a finite number; clean the projections first, "
                                "as with where(isfinite(p), p, 0)",
-                               (long long)a, (long long)(first + l), (long long)bad);
+                               (long long)(in->region.start[scan->angle] + a), (long long)(first + l), (long long)bad);
             for (int64_t x = 0; x < n && scan->weights; x++) rows[l * n + x] *= scan->weights[x];
         }
         interleave(rows, n, sinogram + a * pitch + (FV_BEAM_PAD + before) * FV_BEAM_LANES);
