@@ -1,6 +1,5 @@
 /* filter: the rows of a table that satisfy a condition. */
-#include "op/condition.h"
-#include "op/table_rows.h"
+#include "ops/table/selected_rows.h"
 
 typedef struct {
     const char *condition;
@@ -19,29 +18,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return fv__condition_parse(&condition, "condition", ((filter *)i->params)->condition, i->in[0]->table, error);
 }
 
-typedef struct {
-    fv_condition         condition;
-    fv_row_writer        rows;
-    const fv_table_type *type;
-} filtering;
-
-static fv_status look_at_row(void *context, const fv_cell *from, fv_error *error) {
-    filtering *w = context;
-    fv_cell   *row;
-    if (!fv__condition_holds(&w->condition, w->type, from)) return FV_OK;
-    FV_TRY(fv__row_writer_next(&w->rows, &row, error));
-    for (int c = 0; c < w->type->ncolumns; c++) fv__row_writer_copy(&w->rows, w->type->column[c].kind, &row[c], from[c]);
-    return FV_OK;
-}
-
 static fv_status finish(fv_finish *f, fv_error *error) {
-    filtering w = { .type = f->in[0]->table };
-    FV_TRY(fv__condition_parse(&w.condition, "condition", ((const filter *)f->params)->condition, w.type, error));
-    fv__row_writer_init(&w.rows, f);
-    fv_status status = fv__table_each(f->table[0], w.type, look_at_row, &w, error);
-    if (status == FV_OK) status = fv__row_writer_flush(&w.rows, error);
-    fv__row_writer_release(&w.rows);
-    return status;
+    return fv__selected_rows(f, ((const filter *)f->params)->condition, error);
 }
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
@@ -74,6 +52,6 @@ const fv_op FV_OP(filter) = {
            "filter(c, \"mean > 10\") for the images of a collection: it keeps some of the items.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
                "filter(measure(cells), \"voxels > 400\")",
-    .see = "filter_items keep sort group join",
+    .see = "filter_items keep sort group join alert",
     .columns = columns,
 };
