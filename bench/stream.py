@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Live data beside the same work in Python, on a real Kafka broker of this machine.
 
-    bench/stream.py [frames=150] [tiny=20000]
+    bench/stream.py [frames=150] [tiny=20000] [only=large|tiny|tomography]
 
 Prints a table; nothing is asserted. kcat, which only takes the messages, is the floor. The Python consumer is confluent-kafka with
 scipy and zarr, from an environment in build/stream-peers that is made where PyPI can be reached.
@@ -149,10 +149,14 @@ def main():
         with broker:
             print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
             frames = int(options.get("frames", 150))
-            rate = throughput(broker, folder, frames)
-            latency(broker, folder, rate, min(frames, 100))
-            tiny(broker, folder, int(options.get("tiny", 20000)))
-            tomography(broker, folder)
+            only = options.get("only", "")
+            if only in ("", "large"):
+                rate = throughput(broker, folder, frames)
+                latency(broker, folder, rate, min(frames, 100))
+            if only in ("", "tiny"):
+                tiny(broker, folder, int(options.get("tiny", 20000)))
+            if only in ("", "tomography"):
+                tomography(broker, folder)
 
 
 main()

@@ -19,33 +19,31 @@ typedef struct fv_stream_facts {
     int64_t duplicate, late;       /* put aside: known already; after the end of their scan */
     int64_t malformed, oversized;  /* put aside: of no use */
     int64_t disordered;            /* came after one with a higher number; done all the same */
-    int64_t rows, bytes, alerts;   /* of tables; of frames; rows that a rule speaks of */
+    int64_t rows, bytes, alerts;   /* of tables; of frames; rows that the text calls alerts */
     int64_t waiting, lag;          /* here; at the source (-1: unknown) */
     double  seconds;               /* since it began */
     double  latency, latency_high; /* seconds from arrival until durable: middle and 99th of a hundred of the last ones */
 } fv_stream_facts;
 
 typedef struct fv_stream_options {
-    const char        *bind;         /* NAME=ADDRESS: what the text reads by that name comes from there */
-    const char        *scan;         /* frames become slices of scans along an axis of this name; NULL: each is an item */
-    int64_t            count;        /* frames of a scan; 0: frames say, or silence */
-    int64_t            window;       /* so many frames in a row are a scan, whatever their key; 0: the key tells */
-    double             silence;      /* seconds without a new frame that end a scan; 0: none do */
-    int64_t            preview;      /* frames of a scan between previews; 0: none */
-    const char        *to;           /* kafka://HOST/TOPIC for results, too; NULL: none */
-    const char        *dead;         /* folder or kafka://HOST/TOPIC for what cannot be used; NULL: it is only counted */
-    const char        *kafka_config; /* file with settings of librdkafka, one key=value a line; NULL: none */
-    const char *const *alerts;       /* rules "TABLE: CONDITION" on rows, which are told at once */
-    int                nalerts;
-    const char        *on_alert; /* command to run with an alert on its standard input; NULL: none */
-    const char        *store;
-    int                workers; /* 0: all cores */
-    int64_t            memory;  /* bytes; 0: half of what is free */
-    int64_t            most;    /* bytes of a frame; 0: 256 MiB, or less of a small memory */
-    int64_t            limit;   /* end after so many frames; 0: never */
-    int                metrics; /* port of this machine for Prometheus; 0: none */
-    bool               overwrite;
-    bool               once; /* end when there is nothing more */
+    const char *bind;         /* NAME=ADDRESS: what the text reads by that name comes from there */
+    const char *scan;         /* frames become slices of scans along an axis of this name; NULL: each is an item */
+    int64_t     count;        /* frames of a scan; 0: frames say, or silence */
+    int64_t     window;       /* so many frames in a row are a scan, whatever their key; 0: the key tells */
+    double      silence;      /* seconds without a new frame that end a scan; 0: none do */
+    int64_t     preview;      /* frames of a scan between previews; 0: none */
+    const char *to;           /* kafka://HOST/TOPIC for results, too; NULL: none */
+    const char *dead;         /* folder or kafka://HOST/TOPIC for what cannot be used; NULL: it is only counted */
+    const char *kafka_config; /* file with settings of librdkafka, one key=value a line; NULL: none */
+    const char *on_alert;     /* command to run for each alert of the text, with it on its input; NULL: none */
+    const char *store;
+    int         workers; /* 0: all cores */
+    int64_t     memory;  /* bytes; 0: half of what is free */
+    int64_t     most;    /* bytes of a frame; 0: 256 MiB, or less of a small memory */
+    int64_t     limit;   /* end after so many frames; 0: never */
+    int         metrics; /* port of this machine for Prometheus; 0: none */
+    bool        overwrite;
+    bool        once; /* end when there is nothing more */
     /* Values that the text prints, alerts, and what happens, as lines of JSON; NULL: nobody wants to know. From one thread at a
      * time. */
     void (*event)(void *context, const char *json);

@@ -48,11 +48,13 @@ static void leaving(void *context, int partition) {
     fv_stream_run *run = context;
     for (bool any = true; any && !run->failed;) {
         pthread_mutex_lock(&run->mutex);
-        any = fv__flight_any(run, partition) || (run->growing && run->todo.count);
+        any = fv__flight_any(run, partition) || run->scanning;
         pthread_mutex_unlock(&run->mutex);
         if (any) usleep(5000);
     }
-    if (run->growing) fv__growing_leave(run->growing, partition);
+    if (!run->growing) return;
+    fv__stream_retire(run);
+    fv__growing_leave(run->growing, partition);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -153,7 +155,6 @@ static fv_status open_log(fv_stream_run *run, fv_error *error) {
 static fv_status open_stream(fv_stream_run *run, fv_pipeline *p, fv_stream_options *o, char **pattern, fv_error *error) {
     int64_t memory = o->memory;
     FV_TRY(check_options(o, error));
-    FV_TRY(fv__alerts_check(o, error));
     FV_TRY(read_bind(run, p->program, o->bind, pattern, error));
     fv__frame_names_init(&run->names, *pattern);
     run->text = (fv_stream_text){ .program = p->program,
@@ -196,6 +197,8 @@ static void close_stream(fv_stream_run *run) {
     pthread_mutex_destroy(&run->mutex);
     pthread_mutex_destroy(&run->logging);
     pthread_cond_destroy(&run->changed);
+    pthread_cond_destroy(&run->ready);
+    pthread_cond_destroy(&run->done);
     free(run->folder);
     free(run->name);
     free(run->topic);
@@ -211,6 +214,8 @@ fv_status fv_stream(fv_pipeline *p, const fv_stream_options *given, fv_stream_fa
     pthread_mutex_init(&run.mutex, NULL);
     pthread_mutex_init(&run.logging, NULL);
     pthread_cond_init(&run.changed, NULL);
+    pthread_cond_init(&run.ready, NULL);
+    pthread_cond_init(&run.done, NULL);
     fv_status status = p->program ? fv__isa_check(error) : fv_fail(error, FV_ERROR_USAGE, "the pipeline has no text");
     if (status == FV_OK) status = open_stream(&run, p, &options, &pattern, error);
     if (status == FV_OK) {

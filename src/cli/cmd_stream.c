@@ -19,7 +19,6 @@ typedef struct {
     const char *preview;
     const char *to;
     const char *dead;
-    fv_texts    alert;
     const char *on_alert;
     const char *kafka_config;
     int64_t     workers;
@@ -53,10 +52,8 @@ static const fv_option options[] = {
     FV_OPTION(stream_options, to, .argument = "ADDRESS", .doc = "send results there as messages, too: kafka://HOST:PORT/TOPIC"),
     FV_OPTION(stream_options, dead, .argument = "PLACE",
               .doc = "folder or kafka://HOST:PORT/TOPIC for frames that cannot be used, with the reason"),
-    FV_OPTION(stream_options, alert, .argument = "TABLE: CONDITION",
-              .doc = "tell every row of a table that satisfies a condition, such as \"cells: mean < 10\""),
     FV_OPTION(stream_options, on_alert, .argument = "COMMAND",
-              .doc = "run this for each alert, with the row as JSON on its input"),
+              .doc = "run this for each row that alert(...) in the text tells, with the row as JSON on its input"),
     FV_OPTION(stream_options, kafka_config, .argument = "FILE",
               .doc = "settings of the Kafka client, one key=value a line, such as security.protocol=SASL_SSL"),
     FV_OPTION(stream_options, workers, .min = 1, .max = 256, .argument = "N", .doc = "threads; all cores if left out"),
@@ -130,8 +127,6 @@ static int run(const void *options_, int nargs, char **args) {
                                  .preview = every,
                                  .to = o->to,
                                  .dead = o->dead,
-                                 .alerts = (const char *const *)o->alert.items,
-                                 .nalerts = o->alert.count,
                                  .on_alert = o->on_alert,
                                  .kafka_config = o->kafka_config,
                                  .store = o->store,

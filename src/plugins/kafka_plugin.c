@@ -162,7 +162,7 @@ static bool configure(rd_kafka_conf_t *conf, const fv_kafka_reader_options *o, c
            set(conf, "allow.auto.create.topics", "false", why) && set_number(conf, "fetch.message.max.bytes", fetch, why) &&
            set_number(conf, "fetch.max.bytes", fetch, why) && set(conf, "receive.message.max.bytes", "1000000000", why) &&
            set_number(conf, "queued.max.messages.kbytes", ahead / 1024 < 2000000 ? ahead / 1024 : 2000000, why) &&
-           set(conf, "queued.min.messages", "1000", why) && set(conf, "fetch.wait.max.ms", "5", why) &&
+           set(conf, "queued.min.messages", "1000000", why) && set(conf, "fetch.wait.max.ms", "5", why) &&
            set(conf, "fetch.error.backoff.ms", "50", why) && set(conf, "session.timeout.ms", "10000", why) &&
            set(conf, "heartbeat.interval.ms", "1000", why) && set(conf, "reconnect.backoff.max.ms", "1000", why) &&
            set_all(conf, o->config, why);

@@ -28,14 +28,22 @@ void fv__flight_begin(fv_stream_run *run, int partition, int64_t offset) {
     f->next = offset + 1;
 }
 
+static int64_t *place_of(const fv_flight *f, int64_t i) { return &f->offset[(f->first + i) % f->capacity]; }
+
+static int64_t offset_of(int64_t place) { return place < 0 ? -1 - place : place; }
+
 int64_t fv__flight_end(fv_stream_run *run, int partition, int64_t offset) {
     fv_flight *f = flight_of(run, partition);
-    for (int64_t i = 0; i < f->count; i++) {
-        int64_t *place = &f->offset[(f->first + i) % f->capacity];
-        if (*place != offset) continue;
-        *place = -1 - offset;
-        break;
+    int64_t    low = 0, high = f->count; /* they come in order: the first that is not before it */
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (offset_of(*place_of(f, middle)) < offset)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    while (low < f->count && *place_of(f, low) < 0) low++; /* frames of one message share its offset */
+    if (low < f->count && *place_of(f, low) == offset) *place_of(f, low) = -1 - offset;
     while (f->count && f->offset[f->first] < 0) {
         f->first = (f->first + 1) % f->capacity;
         f->count--;

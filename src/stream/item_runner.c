@@ -4,6 +4,7 @@
 #include "op/array.h"
 #include "run/results.h"
 #include "store/store_place.h"
+#include <cjson/cJSON.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -59,10 +60,12 @@ void fv__made_release(fv_made *made) {
         free(made->tables[i].file);
         free(made->tables[i].table);
         free(made->tables[i].name);
+        free(made->tables[i].alert);
         fv__bytes_release(&made->tables[i].rows);
     }
     free(made->outputs);
     free(made->tables);
+    fv__paths_release(&made->unsynced);
     *made = (fv_made){ 0 };
 }
 
@@ -187,6 +190,15 @@ static void name_item(fv_item_runner *r) {
     r->names[0] = r->name;
 }
 
+/* Sums of a scan that grows are kept where half of the store's memory holds them. */
+static void use_sums(fv_item_runner *r, const fv_live_item *item) {
+    int64_t bytes = item->sums ? fv__plan_sums(r->instance->plan) : 0;
+    bool    fits = bytes > 0 && bytes <= r->store / 2 / FV_MAX(item->scans, 1);
+    if (fits && !*item->sums) *item->sums = fv__sums_new();
+    r->instance->sums = item->sums ? *item->sums : NULL;
+    r->instance->planes = item->planes;
+}
+
 /* The instance for an item: that of the one before, if it is of the same type. */
 static fv_status take_up(fv_item_runner *r, const fv_live_item *item, fv_diagnostics *diagnostics, fv_error *error) {
     fv_status status = FV_OK;
@@ -204,6 +216,7 @@ static fv_status take_up(fv_item_runner *r, const fv_live_item *item, fv_diagnos
     }
     name_item(r);
     r->context.cancel = item->cancel;
+    use_sums(r, item);
     if (!r->array || !item->image) return FV_OK;
     r->array->data = item->image->data;
     r->array->read = item->image->read;
@@ -268,11 +281,19 @@ static void end_outputs(fv_item_runner *r, fv_made *made, bool good) {
 typedef struct crew { /* threads that share the tasks of one stage */
     fv_item_runner *runner;
     const fv_stage *stage;
+    bool            sum; /* they only add to sums */
     _Atomic int64_t next;
     _Atomic int     failed, number;
     pthread_mutex_t mutex; /* guards the error */
     fv_error        error;
 } crew;
+
+static fv_status run_task(const crew *c, int64_t task, int number, fv_task_facts *facts, fv_error *error) {
+    fv_instance *instance = c->runner->instance;
+    fv_worker   *worker = c->runner->workers[number];
+    return c->sum ? fv__task_sum(instance, c->stage, task, worker, error)
+                  : fv__task_run(instance, c->stage, task, worker, facts, error);
+}
 
 static void *work(void *context) {
     crew         *c = context;
@@ -282,7 +303,7 @@ static void *work(void *context) {
         fv_error  error = { 0 };
         fv_status status = c->runner->context.cancel && *c->runner->context.cancel > 1
                                ? fv_fail(&error, FV_ERROR_CANCELLED, "stopped")
-                               : fv__task_run(c->runner->instance, c->stage, task, c->runner->workers[number], &facts, &error);
+                               : run_task(c, task, number, &facts, &error);
         if (status == FV_OK) continue;
         pthread_mutex_lock(&c->mutex);
         if (!c->failed) c->error = error;
@@ -292,32 +313,33 @@ static void *work(void *context) {
     return NULL;
 }
 
-static fv_status run_stage(fv_item_runner *r, const fv_stage *stage, fv_error *error) {
+static fv_status run_tasks(fv_item_runner *r, const fv_stage *stage, bool sum, fv_error *error) {
     fv_task_facts facts = { 0 };
     int64_t       tasks = stage->serial ? 1 : stage->ntasks;
     int       threads = (int)FV_MIN(FV_MIN(r->threads, tasks), fv__budget_at_once(&r->text->budget, r->threads, stage->memory));
-    bool      closed;
+    crew      c = { .runner = r, .stage = stage, .sum = sum };
     pthread_t helpers[64];
-    FV_TRY(fv__stage_closed(r->instance, stage, &closed, error));
-    if (closed) return FV_OK;
-    if (threads <= 1) {
-        for (int64_t task = 0; task < tasks; task++) {
-            if (r->context.cancel && *r->context.cancel) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
-            FV_TRY(fv__task_run(r->instance, stage, task, r->workers[0], &facts, error));
-        }
-        return fv__stage_end(r->instance, stage, error);
+    for (int64_t task = 0; task < tasks && threads <= 1; task++) {
+        if (r->context.cancel && *r->context.cancel) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
+        FV_TRY(run_task(&c, task, 0, &facts, error));
     }
-    crew c = { .runner = r, .stage = stage };
-    int  started = 0;
+    if (threads <= 1) return FV_OK;
+    int started = 0;
     pthread_mutex_init(&c.mutex, NULL);
     while (started < FV_MIN(threads - 1, 64) && !fv__thread_start(&helpers[started], work, &c)) started++;
     work(&c);
     for (int i = 0; i < started; i++) pthread_join(helpers[i], NULL);
     pthread_mutex_destroy(&c.mutex);
-    if (c.failed) {
-        *error = c.error;
-        return c.error.code;
-    }
+    if (!c.failed) return FV_OK;
+    *error = c.error;
+    return c.error.code;
+}
+
+static fv_status run_stage(fv_item_runner *r, const fv_stage *stage, fv_error *error) {
+    bool closed;
+    FV_TRY(fv__stage_closed(r->instance, stage, &closed, error));
+    if (closed) return FV_OK;
+    FV_TRY(run_tasks(r, stage, false, error));
     return fv__stage_end(r->instance, stage, error);
 }
 
@@ -358,14 +380,27 @@ static fv_status write_own(fv_item_runner *r, const fv_collected *one, fv_made *
     return status;
 }
 
+/* What makes rows alerts, if they are (operator alert); the caller frees. */
+static char *alert_of(const fv_table_type *type) {
+    cJSON      *metadata = type->metadata ? cJSON_Parse(type->metadata) : NULL;
+    const char *rule = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, "fovea.alert"));
+    char       *kept = rule ? fv__strdup(rule) : NULL;
+    cJSON_Delete(metadata);
+    return kept;
+}
+
 static fv_status take_rows(fv_made *made, const fv_collected *one, fv_error *error) {
     made->tables = fv__realloc(made->tables, (size_t)(made->ntables + 1) * sizeof *made->tables);
     fv_made_table *table = &made->tables[made->ntables++];
-    *table = (fv_made_table){ .file = one->kind == FV_SINK_FILE ? fv__strdup(one->file) : NULL,
-                              .table = one->table ? fv__strdup(one->table) : NULL,
-                              .name = fv__strdup(one->name),
-                              .scalar = one->scalar,
-                              .type = *one->type };
+    table->file = one->kind == FV_SINK_FILE ? fv__strdup(one->file) : NULL;
+    table->table = one->table ? fv__strdup(one->table) : NULL;
+    table->name = fv__strdup(one->name);
+    table->alert = alert_of(one->type);
+    table->scalar = one->scalar;
+    table->nrows = 0;
+    table->rows = (fv_bytes){ 0 };
+    table->type.ncolumns = one->type->ncolumns; /* its columns alone: the whole type is much larger than most rows */
+    memcpy(table->type.column, one->type->column, (size_t)one->type->ncolumns * sizeof *one->type->column);
     table->type.metadata = NULL;
     for (;;) {
         const fv_cell *cells;
@@ -395,24 +430,55 @@ static fv_status collect(fv_item_runner *r, fv_made *made, fv_error *error) {
 
 /* ---------------------------------------------------------------- an item */
 
-fv_status fv__item_run(fv_item_runner *r, const fv_live_item *item, fv_made *made, fv_diagnostics *diagnostics, fv_error *error) {
+static fv_status open_store(fv_item_runner *r, fv_error *error) {
     fv_store_options options = { .folder = r->folder, .writer = "transient", .memory = r->store, .transient = true };
+    FV_TRY(fv__store_open(&options, &r->context.store, error));
+    memset(r->instance->scalar_known, 0, (size_t)r->instance->graph->nnodes);
+    return FV_OK;
+}
+
+static void close_store(fv_item_runner *r) {
+    fv__store_close(r->context.store);
+    r->context.store = NULL;
+}
+
+/* Files are complete and not durable yet: who commits syncs those of many items at once. */
+static void hand_over_unsynced(fv_made *made) {
+    if (!made->noutputs) return;
+    made->outputs[0]->unsynced = made->unsynced;
+    made->unsynced = (fv_paths){ 0 };
+}
+
+fv_status fv__item_run(fv_item_runner *r, const fv_live_item *item, fv_made *made, fv_diagnostics *diagnostics, fv_error *error) {
     *made = (fv_made){ 0 };
     FV_TRY(take_up(r, item, diagnostics, error));
     FV_TRY(fill_names(r, error));
-    FV_TRY(fv__store_open(&options, &r->context.store, error));
-    memset(r->instance->scalar_known, 0, (size_t)r->instance->graph->nnodes);
+    FV_TRY(open_store(r, error));
+    fv__paths_gather(&made->unsynced);
     fv_status status = begin_outputs(r, error);
     if (status == FV_OK) status = run_stages(r, error);
     if (status == FV_OK) status = collect(r, made, error);
     end_outputs(r, made, status == FV_OK);
-    fv__store_close(r->context.store);
-    r->context.store = NULL;
+    fv__paths_gather(NULL);
+    close_store(r);
+    hand_over_unsynced(made);
     if (status != FV_OK) {
         for (int i = 0; i < made->noutputs; i++) fv__outputs_abandon(r->text->outputs, made->outputs[i]);
         fv__made_release(made);
     }
     if (!item->image) forget(r); /* it is bound to its file */
+    return status;
+}
+
+fv_status fv__item_sum(fv_item_runner *r, const fv_live_item *item, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_status status = FV_OK;
+    FV_TRY(take_up(r, item, diagnostics, error));
+    if (!r->instance->sums) return FV_OK;
+    FV_TRY(open_store(r, error));
+    const fv_plan *plan = r->instance->plan;
+    for (int k = 0; k < plan->nstages && status == FV_OK; k++)
+        if (fv__stage_summing(&plan->stages[k]) >= 0) status = run_tasks(r, &plan->stages[k], true, error);
+    close_store(r);
     return status;
 }
 

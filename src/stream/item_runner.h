@@ -6,6 +6,7 @@
 #ifndef FV_ITEM_RUNNER_H
 #define FV_ITEM_RUNNER_H
 
+#include "exec/growing_sums.h"
 #include "run/outputs.h"
 #include "run/run.h"
 #include "stream/frame.h"
@@ -25,12 +26,16 @@ typedef struct fv_live_item { /* of a stream: a frame, or a whole scan */
     const char         *path;
     const fv_array     *image;  /* NULL: it is in the file */
     const volatile int *cancel; /* set: it is not wanted any more; NULL: it always is */
+    fv_sums           **sums;   /* of a scan that grows: what was summed up of it so far, made here; NULL: it does not grow */
+    int64_t             planes; /* of it that are there, from the first on */
+    int64_t             scans;  /* that grow, and share the memory for sums */
 } fv_live_item;
 
 typedef struct fv_made_table { /* rows that one item adds to a table */
     char         *file;        /* NULL: they are printed */
     char         *table, *name;
-    bool          scalar, alarm;
+    char         *alert; /* the rule by which its rows are alerts; NULL: they are none */
+    bool          scalar;
     fv_table_type type;
     int64_t       nrows;
     fv_bytes      rows; /* fv__rows_put */
@@ -41,6 +46,7 @@ typedef struct fv_made {
     int            noutputs;
     fv_made_table *tables;
     int            ntables;
+    fv_paths       unsynced; /* files that are complete and not durable; the first output has them, if there is one */
 } fv_made;
 void fv__made_release(fv_made *made); /* outputs that were not handed on are given up by the caller before */
 
@@ -52,6 +58,9 @@ fv_item_runner *fv__item_runner_new(const fv_stream_text *text, int threads, int
 void            fv__item_runner_free(fv_item_runner *runner);
 fv_status       fv__item_run(fv_item_runner *runner, const fv_live_item *item, fv_made *made, fv_diagnostics *diagnostics,
                              fv_error *error);
+/* Adds what has come of a scan to sums that can be begun before it is complete. *sums NULL then: the text has none, or they would
+ * be too large. */
+fv_status fv__item_sum(fv_item_runner *runner, const fv_live_item *item, fv_diagnostics *diagnostics, fv_error *error);
 /* Bytes that a task of the last item needed. */
 int64_t fv__item_memory(const fv_item_runner *runner);
 

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define APPLY 0.25 /* seconds between writing rows to tables */
+#define APPLY 0.25   /* seconds between writing rows to tables */
+#define GATHER 0.015 /* seconds in which a batch grows while frames queue up */
 
 /* ---------------------------------------------------------------- files */
 
@@ -92,8 +93,9 @@ static fv_status send_results(fv_stream_run *run, const fv_errand *work, fv_erro
         fv_header            headers[] = { { "fovea-item", work->name, 0 },
                                            { "fovea-file", table->file ? table->file : "", 0 },
                                            { "fovea-table", table->table ? table->table : table->name, 0 } };
-        char                *json = fv__rows_json(table);
-        fv_status            status = fv__message_send(run->to, work->name, headers, 3, json, strlen(json), error);
+        if (table->alert && !table->nrows) continue;
+        char     *json = fv__rows_json(&table->type, &table->rows);
+        fv_status status = fv__message_send(run->to, work->name, headers, 3, json, strlen(json), error);
         free(json);
         FV_TRY(status);
     }
@@ -188,23 +190,25 @@ static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch
 /* ---------------------------------------------------------------- the thread */
 
 static void leave(fv_stream_run *run, fv_errand *works) {
-    for (fv_errand *w = works, *next; w; w = next) {
-        fv_error error = { 0 };
-        bool     made = w->error.code == FV_OK && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_SCAN);
-        next = w->next;
+    for (fv_errand *w = works; w; w = w->next) {
+        bool made = w->error.code == FV_OK && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_SCAN);
         fv__stream_tell(run, w);
-        if (made && fv__alerts_look(run, w, &error) != FV_OK) fv__stream_fail(run, &error);
-        pthread_mutex_lock(&run->mutex);
+        if (made) fv__alerts_tell(run, w);
+    }
+    fv_queue over = { 0 };
+    pthread_mutex_lock(&run->mutex);
+    for (fv_errand *w = works, *next; w; w = next) {
+        next = w->next;
         fv__stream_count(run, w);
         if (w->fate == FV_FATE_PREVIEW) w->scan->previewing = false;
         if (w->frame) run->bytes -= (int64_t)w->frame->bytes;
         run->under_way--;
-        bool retired = w->fate == FV_FATE_SCAN;
-        if (retired) fv__queue_put(&run->retired, w);
-        pthread_cond_broadcast(&run->changed);
-        pthread_mutex_unlock(&run->mutex);
-        if (!retired) fv__errand_free(w);
+        if (!w->frame) run->scanning--;
+        fv__queue_put(w->fate == FV_FATE_SCAN ? &run->retired : &over, w);
     }
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+    for (fv_errand *w; (w = fv__queue_take(&over));) fv__errand_free(w);
 }
 
 /* A full disk or a database that is in use: says so once, and tries again. */
@@ -227,14 +231,23 @@ static fv_status apply(fv_stream_run *run, bool last, fv_error *error) {
     }
 }
 
-static fv_errand *take_all(fv_stream_run *run, bool *over) {
+static struct timespec in_seconds(double seconds) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 50000000;
+    until.tv_nsec += (long)(seconds * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
+    return until;
+}
+
+/* All that is ready. Syncs take as long for many files as for one: where frames queue up, some more are waited for. */
+static fv_errand *take_all(fv_stream_run *run, bool *over) {
+    struct timespec until = in_seconds(0.05);
     pthread_mutex_lock(&run->mutex);
-    if (!run->finished.first && !run->over) pthread_cond_timedwait(&run->changed, &run->mutex, &until);
+    if (!run->finished.first && !run->over) pthread_cond_timedwait(&run->done, &run->mutex, &until);
+    until = in_seconds(GATHER);
+    for (int late = 0; run->finished.first && run->todo.first && run->todo.first->frame && !run->over && !run->failed && !late;)
+        late = pthread_cond_timedwait(&run->done, &run->mutex, &until);
     fv_errand *works = run->finished.first;
     run->finished = (fv_queue){ 0 };
     *over = run->over || run->failed;

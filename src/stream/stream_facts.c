@@ -23,6 +23,7 @@ void fv__stream_count(fv_stream_run *run, const fv_errand *work) {
     case FV_FATE_STAGED: facts->done++; break;
     case FV_FATE_AGAIN: facts->duplicate++; break;
     case FV_FATE_FAILED: facts->failed++; break;
+    case FV_FATE_SUM: break;
     case FV_FATE_PREVIEW: facts->previews++; break;
     case FV_FATE_SCAN:
         facts->scans++;
@@ -72,13 +73,13 @@ static void add_cell(cJSON *row, const fv_column *column, fv_cell cell) {
         cJSON_AddNullToObject(row, column->name);
 }
 
-static cJSON *rows_of(const fv_made_table *table) {
+static cJSON *rows_of(const fv_table_type *type, const fv_bytes *bytes) {
     cJSON         *rows = cJSON_CreateArray();
-    const uint8_t *at = table->rows.data, *end = at + table->rows.size;
+    const uint8_t *at = bytes->data, *end = at + bytes->size;
     fv_cell        cells[FV_MAX_COLUMNS];
-    while (fv__rows_get(&table->type, &at, end, cells, 1)) {
+    while (fv__rows_get(type, &at, end, cells, 1)) {
         cJSON *row = cJSON_CreateObject();
-        for (int c = 0; c < table->type.ncolumns; c++) add_cell(row, &table->type.column[c], cells[c]);
+        for (int c = 0; c < type->ncolumns; c++) add_cell(row, &type->column[c], cells[c]);
         cJSON_AddItemToArray(rows, row);
     }
     return rows;
@@ -90,7 +91,7 @@ static char *print_json(cJSON *json) {
     return text;
 }
 
-char *fv__rows_json(const fv_made_table *table) { return print_json(rows_of(table)); }
+char *fv__rows_json(const fv_table_type *type, const fv_bytes *rows) { return print_json(rows_of(type, rows)); }
 
 static double clock_now(void) {
     struct timespec now;
@@ -117,7 +118,7 @@ static void send_event(fv_stream_run *run, cJSON *event) {
 
 /* A printed row for people: its own columns behind the item's name. */
 static void print_rows(fv_stream_run *run, const fv_errand *work, const fv_made_table *table) {
-    cJSON       *rows = rows_of(table);
+    cJSON       *rows = rows_of(&table->type, &table->rows);
     const cJSON *row;
     cJSON_ArrayForEach(row, rows) {
         fv_bytes line = { 0 };
@@ -135,6 +136,8 @@ static void print_rows(fv_stream_run *run, const fv_errand *work, const fv_made_
     cJSON_Delete(rows);
 }
 
+static bool is_printed(const fv_made_table *table) { return !table->file && !table->alert; } /* alerts are told */
+
 static void tell_event(fv_stream_run *run, const fv_errand *work) {
     static const char *const names[] = { "frame", "frame", "duplicate", "aside", "failed", "scan", "preview" };
     cJSON                   *event = new_event(names[work->fate]);
@@ -150,7 +153,9 @@ static void tell_event(fv_stream_run *run, const fv_errand *work) {
             cJSON_AddItemToArray(files, cJSON_CreateString(work->made.outputs[i]->path));
     }
     for (int i = 0; i < work->made.ntables; i++)
-        if (!work->made.tables[i].file) cJSON_AddItemToObject(event, work->made.tables[i].name, rows_of(&work->made.tables[i]));
+        if (is_printed(&work->made.tables[i]))
+            cJSON_AddItemToObject(event, work->made.tables[i].name,
+                                  rows_of(&work->made.tables[i].type, &work->made.tables[i].rows));
     send_event(run, event);
 }
 
@@ -161,7 +166,7 @@ void fv__stream_tell(fv_stream_run *run, const fv_errand *work) {
     if (work->fate == FV_FATE_PREVIEW && work->error.code != FV_OK && work->error.code != FV_ERROR_CANCELLED)
         fv__log("fovea: no preview of scan %s: %s", work->name, work->error.message);
     for (int i = 0; i < work->made.ntables && run->options->printed && work->fate != FV_FATE_PREVIEW; i++)
-        if (!work->made.tables[i].file) print_rows(run, work, &work->made.tables[i]);
+        if (is_printed(&work->made.tables[i])) print_rows(run, work, &work->made.tables[i]);
 }
 
 /* ---------------------------------------------------------------- status */

@@ -200,9 +200,12 @@ static void get_batch(bytes_in *in, fv_stream_state *state, fv_stream_tables *ta
     }
     for (int64_t n = get_number(in); n > 0; n--) {
         const char   *file = get_text(in), *table = get_text(in);
-        fv_table_type type = { .ncolumns = (int)get_number(in) };
+        fv_table_type type; /* large, so that only what is used of it is touched */
+        type.ncolumns = (int)get_number(in);
+        type.metadata = NULL;
         for (int c = 0; c < type.ncolumns; c++) {
             const char *name = get_text(in);
+            memset(&type.column[c], 0, sizeof type.column[c]);
             strncpy(type.column[c].name, name ? name : "", sizeof type.column[c].name - 1);
             type.column[c].kind = (fv_column_kind)get_number(in);
         }

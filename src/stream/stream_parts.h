@@ -23,13 +23,16 @@ typedef enum fv_fate {
     FV_FATE_DEAD,
     FV_FATE_FAILED,
     FV_FATE_SCAN,
-    FV_FATE_PREVIEW
+    FV_FATE_PREVIEW,
+    FV_FATE_SUM /* frames of a scan are added to sums; nothing is made of it yet */
 } fv_fate;
 
 typedef struct fv_errand {    /* a frame or a scan on its way */
     fv_frame         *frame;  /* NULL: a scan */
     fv_scan_file     *scan;   /* that it was put into, or that is run */
     int64_t           frames; /* of the scan that were there then */
+    int64_t           planes; /* those from the first on */
+    int64_t           scans;  /* that grew then */
     int64_t           length; /* STAGED: what is known of the scan now; 0: nothing new */
     fv_fate           fate;
     char             *name; /* of the item, for people */
@@ -66,12 +69,16 @@ typedef struct fv_stream_run {
     fv_sender               *to, *dead; /* NULL: none */
     char                    *dead_folder;
     pthread_mutex_t          mutex;
-    pthread_cond_t           changed;
+    pthread_cond_t           changed; /* there may be room, or something rare has happened */
+    pthread_cond_t           ready;   /* there is work to do */
+    pthread_cond_t           done;    /* there is work to commit */
     pthread_mutex_t          logging; /* held around everything that is done with the log; taken before `mutex` */
     fv_stream_state          state;   /* as far as it is durable */
     fv_seen                  taken;   /* frames that came since the start */
     fv_queue                 todo, finished, retired;
     int64_t                  under_way; /* taken, and not committed */
+    int64_t                  scanning;  /* of these, scans: run, shown or summed up */
+    bool                     unsummed;  /* the text has no sums that could be begun before a scan is complete */
     int64_t                  bytes, room;
     fv_flight               *flights;
     int                      nflights;
@@ -93,6 +100,7 @@ typedef struct fv_stream_run {
 /* ---- stream_run.c ---- */
 fv_status fv__stream_run(fv_stream_run *run, fv_error *error);
 void      fv__stream_fail(fv_stream_run *run, const fv_error *error);
+void      fv__stream_retire(fv_stream_run *run); /* scans that were done go; only by who takes frames */
 void      fv__errand_free(fv_errand *work);
 
 /* ---- stream_commit.c ---- */
@@ -106,9 +114,7 @@ bool    fv__flight_any(const fv_stream_run *run, int partition);
 void    fv__flights_release(fv_stream_run *run);
 
 /* ---- alerts.c ---- */
-fv_status fv__alerts_check(const fv_stream_options *options, fv_error *error);
-/* Tells every row of what was made that a rule speaks of. */
-fv_status fv__alerts_look(fv_stream_run *run, const fv_errand *work, fv_error *error);
+void fv__alerts_tell(fv_stream_run *run, const fv_errand *work); /* what was made and is durable now */
 
 /* ---- stream_facts.c ---- */
 void      fv__stream_count(fv_stream_run *run, const fv_errand *work); /* the mutex is held */
@@ -118,6 +124,6 @@ void      fv__stream_forget(fv_stream_run *run);                       /* it goe
 fv_status fv__stream_metrics_open(fv_stream_run *run, int port, fv_error *error);
 void      fv__stream_metrics_answer(fv_stream_run *run); /* whoever asks; never waits */
 void      fv__stream_event(fv_stream_run *run, const char *json);
-char     *fv__rows_json(const fv_made_table *table); /* a list of objects; the caller frees */
+char     *fv__rows_json(const fv_table_type *type, const fv_bytes *rows); /* a list of objects; the caller frees */
 
 #endif

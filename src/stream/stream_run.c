@@ -33,19 +33,33 @@ void fv__errand_free(fv_errand *work) {
     free(work);
 }
 
+/* The mutex is held. */
+static void wake_all(fv_stream_run *run) {
+    pthread_cond_broadcast(&run->changed);
+    pthread_cond_broadcast(&run->ready);
+    pthread_cond_broadcast(&run->done);
+}
+
 void fv__stream_fail(fv_stream_run *run, const fv_error *error) {
     pthread_mutex_lock(&run->mutex);
     if (!run->failed) run->error = *error;
     run->failed = true;
-    pthread_cond_broadcast(&run->changed);
+    wake_all(run);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+static void finish_all(fv_stream_run *run, fv_queue *works) {
+    if (!works->first) return;
+    pthread_mutex_lock(&run->mutex);
+    for (fv_errand *work; (work = fv__queue_take(works));) fv__queue_put(&run->finished, work);
+    pthread_cond_signal(&run->done);
     pthread_mutex_unlock(&run->mutex);
 }
 
 static void finish(fv_stream_run *run, fv_errand *work) {
-    pthread_mutex_lock(&run->mutex);
-    fv__queue_put(&run->finished, work);
-    pthread_cond_broadcast(&run->changed);
-    pthread_mutex_unlock(&run->mutex);
+    fv_queue alone = { 0 };
+    fv__queue_put(&alone, work);
+    finish_all(run, &alone);
 }
 
 /* ---------------------------------------------------------------- turns */
@@ -74,6 +88,20 @@ static char *preview_path(const char *path) {
     return fv__sprintf("%.*s-preview%s", (int)(dot - path), path, dot);
 }
 
+/* A scan as it is, with the sums that were begun. A complete one has all its frames: those that never came are zeros. */
+static void describe_scan(const fv_stream_run *run, const fv_errand *work, fv_live_item *item, fv_array *image) {
+    fv_scan_file *scan = work->scan;
+    fv__scan_image(scan, run->options->scan, image);
+    if (scan->sums_length != scan->length) {
+        fv__sums_free(scan->sums);
+        scan->sums = NULL;
+        scan->sums_length = scan->length;
+    }
+    item->planes = work->fate == FV_FATE_SCAN ? scan->length : FV_MIN(work->planes, scan->length);
+    item->scans = work->scans;
+    if (scan->sums || work->fate != FV_FATE_SCAN) item->sums = &scan->sums; /* none is begun for a scan that is complete */
+}
+
 static fv_status run_once(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
                           fv_error *error) {
     fv_array     image = { 0 };
@@ -85,18 +113,31 @@ static fv_status run_once(fv_stream_run *run, fv_item_runner *runner, fv_errand 
         path = work->fate == FV_FATE_PREVIEW ? preview_path(whole) : fv__strdup(whole);
         free(whole);
         item.path = path;
-        fv__scan_image(work->scan, run->options->scan, &image);
+        describe_scan(run, work, &item, &image);
     } else if (work->frame->data)
         image = (fv_array){ .type = work->frame->type, .data = work->frame->data };
     else
         item.image = NULL;
-    fv_status status = fv__item_run(runner, &item, &work->made, diagnostics, error);
+    fv_status status = work->fate == FV_FATE_SUM ? fv__item_sum(runner, &item, diagnostics, error)
+                                                 : fv__item_run(runner, &item, &work->made, diagnostics, error);
+    if (work->fate == FV_FATE_SUM && (status != FV_OK || !work->scan->sums)) run->unsummed = true;
     free(path);
     return status;
 }
 
+/* Nothing of it is committed. What is wrong is told when the scan itself is run. */
+static void end_sum(fv_stream_run *run, fv_errand *work) {
+    pthread_mutex_lock(&run->mutex);
+    work->scan->summing = false;
+    run->under_way--;
+    run->scanning--;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+    fv__errand_free(work);
+}
+
 /* A full disk, or a file that another run has, is no fault of the frame: it waits. */
-static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work) {
+static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_queue *finished) {
     bool told = false;
     if (work->fate == FV_FATE_SCAN) run->hurry = 0;
     for (;;) {
@@ -106,6 +147,10 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
         if (status == FV_ERROR_USAGE && diagnostics.count)
             fv_fail(&error, status, "line %d: %s", diagnostics.items[0].span.line, diagnostics.items[0].message);
         fv__diagnostics_release(&diagnostics);
+        if (work->fate == FV_FATE_SUM) {
+            end_sum(run, work);
+            return;
+        }
         if (status == FV_OK) break;
         if (status == FV_ERROR_USAGE && !(work->frame ? run->facts.done : run->facts.scans)) {
             fv__stream_fail(run, &error); /* the text is at fault: nothing fits it, and nothing is done with what came */
@@ -121,16 +166,38 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
         told = true;
         sleep(1);
     }
-    finish(run, work);
+    fv__queue_put(finished, work);
 }
 
 /* More threads than workers, as far as tasks of this size fit into memory. */
 static void note_memory(fv_stream_run *run, int64_t memory) {
     int at_once = fv__budget_at_once(&run->text.budget, run->threads, FV_MAX(memory, 1));
     pthread_mutex_lock(&run->mutex);
-    if (at_once != run->at_once) pthread_cond_broadcast(&run->changed);
+    if (at_once != run->at_once) wake_all(run);
     run->at_once = FV_MAX(at_once, 1);
     pthread_mutex_unlock(&run->mutex);
+}
+
+/* One piece of work, or several small ones: handing each over alone would cost more than doing it. */
+static fv_queue take_work(fv_stream_run *run, int number) {
+    enum { MOST = 32, SMALL = 1 << 16 };
+    fv_queue taken = { 0 };
+    pthread_mutex_lock(&run->mutex);
+    while ((!run->todo.first || number >= run->at_once) && !run->stop && !run->failed) {
+        bool waits = number >= run->at_once; /* until there is memory for one more */
+        if (waits && run->todo.first) pthread_cond_signal(&run->ready);
+        pthread_cond_wait(waits ? &run->changed : &run->ready, &run->mutex);
+    }
+    int64_t share = FV_MIN(run->todo.count / (2 * run->at_once), MOST);
+    while (run->todo.first && !run->failed) {
+        bool small = run->todo.first->frame && run->todo.first->frame->bytes <= SMALL;
+        if (taken.first && (!small || taken.count >= share)) break;
+        fv__queue_put(&taken, fv__queue_take(&run->todo));
+        if (!small) break;
+    }
+    if (run->todo.first) pthread_cond_signal(&run->ready);
+    pthread_mutex_unlock(&run->mutex);
+    return taken;
 }
 
 static void *run_all(void *context) {
@@ -141,16 +208,15 @@ static void *run_all(void *context) {
     pthread_mutex_unlock(&run->mutex);
     fv__io_hooks(lend, take_back);
     for (;;) {
-        pthread_mutex_lock(&run->mutex);
-        while ((!run->todo.first || number >= run->at_once) && !run->stop && !run->failed)
-            pthread_cond_wait(&run->changed, &run->mutex);
-        fv_errand *work = run->failed ? NULL : fv__queue_take(&run->todo);
-        pthread_mutex_unlock(&run->mutex);
-        if (!work) break;
-        if (!run->growing) take_turn(turn = &run->turns);
-        run_work(run, runner, work);
-        lend();
-        turn = NULL;
+        fv_queue taken = take_work(run, number), finished = { 0 };
+        if (!taken.first) break;
+        for (fv_errand *work; (work = fv__queue_take(&taken));) {
+            if (!run->growing) take_turn(turn = &run->turns);
+            run_work(run, runner, work, &finished);
+            lend();
+            turn = NULL;
+        }
+        finish_all(run, &finished);
         note_memory(run, fv__item_memory(runner));
     }
     fv__io_hooks(NULL, NULL);
@@ -177,10 +243,11 @@ typedef enum standing { STANDING_NEW, STANDING_AGAIN, STANDING_LATE } standing;
 
 /* The mutex is held. */
 static standing stand(fv_stream_run *run, const fv_frame *frame) {
-    char *staged = fv__sprintf("%s%s", FV_MARK_STAGED, frame->scan), *over = fv__sprintf("%s%s", FV_MARK_OVER, frame->scan);
+    char *staged = run->growing ? fv__sprintf("%s%s", FV_MARK_STAGED, frame->scan) : NULL;
+    char *over = run->growing ? fv__sprintf("%s%s", FV_MARK_OVER, frame->scan) : NULL;
     bool  again = fv__seen_has(&run->taken, frame->scan, frame->index) ||
-                 fv__seen_has(&run->state.seen, run->growing ? staged : frame->scan, frame->index);
-    bool     late = run->growing && fv__seen_has(&run->state.seen, over, 0);
+                 fv__seen_has(&run->state.seen, staged ? staged : frame->scan, frame->index);
+    bool     late = over && fv__seen_has(&run->state.seen, over, 0);
     standing result = again ? STANDING_AGAIN : late ? STANDING_LATE : STANDING_NEW;
     if (result == STANDING_NEW) {
         const fv_seen_scan *scan = fv__seen_scan(&run->taken, frame->scan);
@@ -239,14 +306,12 @@ static fv_status accept_frame(fv_stream_run *run, fv_frame *frame, fv_error *err
     }
     pthread_mutex_lock(&run->mutex);
     fv__queue_put(&run->todo, work);
-    pthread_cond_broadcast(&run->changed);
+    pthread_cond_signal(&run->ready);
     pthread_mutex_unlock(&run->mutex);
     return FV_OK;
 }
 
-/* Scans that are complete, and those that were done. */
-static void tend_scans(fv_stream_run *run, bool over) {
-    if (!run->growing) return;
+void fv__stream_retire(fv_stream_run *run) {
     pthread_mutex_lock(&run->mutex);
     fv_errand *retired = run->retired.first;
     run->retired = (fv_queue){ 0 };
@@ -257,20 +322,33 @@ static void tend_scans(fv_stream_run *run, bool over) {
         fv__errand_free(retired);
         retired = next;
     }
+}
+
+static void queue_scan(fv_stream_run *run, fv_scan_file *scan, fv_fate fate) {
+    fv_errand *work = fv__calloc(sizeof *work);
+    work->scan = scan;
+    work->fate = fate;
+    work->name = fv__strdup(scan->name);
+    work->frames = scan->have_count;
+    work->planes = scan->planes;
+    work->scans = fv__growing_count(run->growing);
+    if (fate == FV_FATE_SCAN) run->hurry = 1;
+    pthread_mutex_lock(&run->mutex);
+    run->under_way++;
+    run->scanning++;
+    fv__queue_put(&run->todo, work);
+    pthread_cond_signal(&run->ready);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+/* Scans that were done go; complete ones are run, others shown if that is due, or summed up as far as they came. */
+static void tend_scans(fv_stream_run *run, bool over) {
     bool preview;
-    for (fv_scan_file *scan; (scan = fv__growing_ready(run->growing, over, &preview));) {
-        fv_errand *work = fv__calloc(sizeof *work);
-        work->scan = scan;
-        work->fate = preview ? FV_FATE_PREVIEW : FV_FATE_SCAN;
-        run->hurry = run->hurry || !preview;
-        work->name = fv__strdup(scan->name);
-        work->frames = scan->have_count;
-        pthread_mutex_lock(&run->mutex);
-        run->under_way++;
-        fv__queue_put(&run->todo, work);
-        pthread_cond_broadcast(&run->changed);
-        pthread_mutex_unlock(&run->mutex);
-    }
+    if (!run->growing) return;
+    fv__stream_retire(run);
+    for (fv_scan_file *scan; (scan = fv__growing_ready(run->growing, over, &preview));)
+        queue_scan(run, scan, preview ? FV_FATE_PREVIEW : FV_FATE_SCAN);
+    for (fv_scan_file *scan; !run->unsummed && (scan = fv__growing_summable(run->growing));) queue_scan(run, scan, FV_FATE_SUM);
 }
 
 static void once_a_second(fv_stream_run *run, double *last) {
@@ -348,12 +426,12 @@ static fv_status take_frames(fv_stream_run *run, fv_error *error) {
 static void end_threads(fv_stream_run *run, const pthread_t *threads, int count, pthread_t committer) {
     pthread_mutex_lock(&run->mutex);
     run->stop = true;
-    pthread_cond_broadcast(&run->changed);
+    wake_all(run);
     pthread_mutex_unlock(&run->mutex);
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
     pthread_mutex_lock(&run->mutex);
     run->over = true;
-    pthread_cond_broadcast(&run->changed);
+    wake_all(run);
     pthread_mutex_unlock(&run->mutex);
     pthread_join(committer, NULL);
 }

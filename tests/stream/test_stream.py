@@ -287,6 +287,40 @@ def a_scan_survives_kills_and_previews_come_before_its_end(folder):
     assert ours[1:] == theirs[1:], f"{len(ours[1])} rows, {ours[2]}, {theirs[2]}"
 
 
+FBP = """p = read("scans/*.npy", axes = "angle z x")
+write(fbp(minus_log(p / 255), parallel(range(0, 140)), filter = "hann"), "out/{stem}.npy")
+"""
+
+
+@test
+def a_reconstruction_grows_with_its_projections_and_has_the_bits_of_the_stored_one(folder):
+    """Projections that are missing count nothing in a preview, as if nothing absorbed there."""
+    count, first = 141, 70
+    scan = numpy.stack(frames(count, size=24)) | 1 if frames(1) else None
+    order = [i ^ 3 if i < first - 2 else i for i in range(count)]  # by fours in another order
+    assert sorted(order) == list(range(count))
+    options = ["--bind", "p=-", "--scan", "angle", "--count", str(count), "--preview", f"every={first}"]
+    process = subprocess.Popen([FOVEA, "stream", "-q", write_text(folder, FBP), *options], cwd=folder, stdin=subprocess.PIPE)
+    preview = pathlib.Path(folder) / "out" / "s-preview.npy"
+    for i in order[:first]:
+        process.stdin.write(headed(scan[i], "s", i))
+        process.stdin.flush()
+    wait_for("the preview", preview.exists)
+    shown = numpy.load(preview)
+    for i in order[first:]:
+        process.stdin.write(headed(scan[i], "s", i))
+    process.stdin.close()
+    assert process.wait(timeout=300) == 0
+    there = pathlib.Path(folder) / "stored"
+    (there / "scans").mkdir(parents=True)
+    numpy.save(there / "scans" / "s.npy", scan)
+    scan[first:] = 255
+    numpy.save(there / "scans" / "part.npy", scan)
+    run("run", "-q", write_text(there, FBP), folder=there)
+    assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / "s.npy"), numpy.load(there / "out" / "s.npy"))
+    assert numpy.array_equal(shown, numpy.load(there / "out" / "part.npy")), "the preview has more than the first projections"
+
+
 @test
 def a_text_that_fits_no_scan_ends_the_stream_and_loses_no_frame(folder):
     slices = frames(4, size=24)
@@ -362,16 +396,24 @@ def events_status_and_metrics_tell_how_the_stream_does(folder):
 
 
 @test
-def a_rule_on_a_table_tells_its_rows_and_runs_a_command(folder):
+def alerts_of_the_text_are_told_and_run_a_command_only_if_it_is_allowed(folder):
     images = [numpy.full((8, 8), value, "uint8") for value in (50, 5, 60, 7)] if frames(1) else []
-    options = ["--bind", "scans=-", "--alert"]
+    text = """scans = read("scans/*.npy")
+cells = measure(label(scans > 0), scans)
+write(cells, "cells.db", table = "cells")
+alert(cells, "mean < 10")
+"""
     stdin = b"".join(map(npy, images))
-    text = 'scans = read("scans/*.npy")\nwrite(measure(label(scans > 0), scans), "cells.db", table = "cells")\n'
-    _, said = stream(folder, text, *options, "cells: mean < 10", "--on-alert", "cat >> alarms", stdin=stdin)
+    out, said = stream(folder, text, "--bind", "scans=-", "--json", "--on-alert", "cat >> alarms", stdin=stdin)
     alarms = [json.loads(line) for line in (pathlib.Path(folder) / "alarms").read_text().splitlines()]
     assert sorted(alarm["rows"][0]["mean"] for alarm in alarms) == [5, 7] and "2 alerts" in said, said
-    _, said = stream(folder, text, *options, "cell: mean < 10", stdin=stdin + npy(images[0]), code=2)
-    assert "no table of that name; it makes: cells" in said, said
+    assert [event for event in map(json.loads, out.splitlines()) if event["event"] == "alert"] == alarms, out
+    assert alarms[0]["rule"] == "mean < 10" and said.count("alert: ") == 2, said
+    put(folder, images)
+    printed = run("run", "-q", "p.fov", "--overwrite", folder=folder).stdout
+    assert len(printed.splitlines()) == 3 and "a_1" in printed and "a_3" in printed, printed
+    _, said = stream(folder, text.replace("mean <", "men <"), "--bind", "scans=-", stdin=stdin, code=2)
+    assert "no column men" in said and "did you mean mean?" in said, said
 
 
 @test
