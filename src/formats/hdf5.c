@@ -33,6 +33,7 @@ typedef struct {
     int64_t               size;   /* of the file */
     fv_hdf5_remote       *remote; /* NULL: a local file */
     int64_t              *frames; /* planes of the dataset that are the image's, in order; NULL: all */
+    int64_t               row;    /* frames of a row of a raster, which the dataset has two axes of and the image one; 0: none */
 } reader;
 
 fv_status fv__hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error) {
@@ -114,6 +115,34 @@ static fv_hash identify(const reader *r, const char *name) {
     return fv__hasher_finish(&hasher);
 }
 
+/* Frames of a scan are a list of them, whether or not the dataset has rows and columns of frames. */
+static void list_frames(reader *r) {
+    fv_image_type *type = &r->base.type;
+    if (type->ndim == 4) {
+        int64_t shape[3] = { type->shape[0] * type->shape[1], type->shape[2], type->shape[3] };
+        r->row = type->shape[1];
+        fv_image_type_init(type, type->dtype, 3, shape);
+        memmove(r->base.chunk, r->base.chunk + 1, 3 * sizeof *r->base.chunk);
+    }
+    strcpy(type->axis[0], "frame");
+    for (int d = 1; d < 3; d++) {
+        strcpy(type->axis[d], d == 1 ? "y" : "x");
+        type->spacing[d] = 1;
+        if (!(r->base.diffraction->detector[d - 1] > 0)) continue;
+        type->spacing[d] = r->base.diffraction->detector[d - 1];
+        strcpy(type->unit[d], "meter");
+    }
+}
+
+static void take_diffraction(reader *r, const char *name) {
+    r->base.diffraction = fv__hdf5_diffraction(r->h5, r->file);
+    if (!r->base.diffraction) return;
+    char *frames = fv__hdf5_find_ptycho(r->h5, r->file, NULL);
+    if (frames && !strcmp(frames, name) && (r->about.ndim == 3 || r->about.ndim == 4)) list_frames(r);
+    free(frames);
+    fv__hdf5_describe_diffraction(r->base.diffraction, &r->base.facts);
+}
+
 static fv_status open_name(reader *r, const char *name, fv_error *error) {
     char     message[FV_HDF5_MESSAGE];
     fv_dtype dtype = FV_UINT8;
@@ -132,6 +161,7 @@ static fv_status open_name(reader *r, const char *name, fv_error *error) {
     if (r->base.angles) r->base.nangles = r->about.shape[0];
     fv__hdf5_axes(r->h5, r->file, name, r->base.angles != NULL, &r->base.type);
     describe(r, name);
+    take_diffraction(r, name);
     r->base.header = identify(r, name);
     return FV_OK;
 }
@@ -451,10 +481,33 @@ static fv_status read_planes(const reader *r, const fv_block *block, fv_error *e
     return r->how == CHUNKS ? read_chunks(r, block, error) : read_by_library(r, block, error);
 }
 
+/* Frames of a raster, row by row. */
+static fv_status read_raster(const reader *r, const fv_block *block, fv_error *error) {
+    int64_t first = block->region.start[0], end = first + block->region.size[0];
+    for (int64_t i = first, next; i < end; i = next) {
+        fv_block part = { .dtype = block->dtype, .region = { .ndim = 4 } };
+        next = FV_MIN((i / r->row + 1) * r->row, end);
+        part.region.start[0] = i / r->row;
+        part.region.size[0] = 1;
+        part.region.start[1] = i % r->row;
+        part.region.size[1] = next - i;
+        part.stride[0] = part.stride[1] = block->stride[0];
+        for (int d = 1; d < 3; d++) {
+            part.region.start[d + 1] = block->region.start[d];
+            part.region.size[d + 1] = block->region.size[d];
+            part.stride[d + 1] = block->stride[d];
+        }
+        part.data = (char *)block->data + (i - first) * block->stride[0] * (int64_t)fv_dtype_size(block->dtype);
+        FV_TRY(read_planes(r, &part, error));
+    }
+    return FV_OK;
+}
+
 /* Frames that follow each other in the dataset are read together. */
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     const reader *r = (reader *)base;
     if (fv__region_empty(&block->region)) return FV_OK;
+    if (r->row) return read_raster(r, block, error);
     if (!r->frames) return read_planes(r, block, error);
     int64_t first = block->region.start[0], end = first + block->region.size[0];
     for (int64_t i = first, next; i < end; i = next) {

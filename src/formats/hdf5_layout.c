@@ -75,10 +75,20 @@ static bool consider(void *context, const char *name, const fv_hdf5_about *about
     return true;
 }
 
+/* A word for a part of a scan of diffraction patterns; a dataset of that name goes first. */
+static bool is_word(const char *inside) {
+    static const char *const words[] = { "frames", "mask", "dark", "probe", "positions" };
+    for (int i = 0; i < FV_COUNT(words); i++)
+        if (!strcmp(inside, words[i])) return true;
+    return false;
+}
+
 fv_status fv__hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
                           fv_error *error) {
     search s = { .h5 = h5, .file = file };
     FV_TRY(fv__hdf5_find_part(h5, file, path, inside, part, error));
+    if (part->name) return FV_OK;
+    if (!inside || !*inside || is_word(inside)) part->name = fv__hdf5_find_ptycho(h5, file, inside && *inside ? inside : NULL);
     if (part->name) return FV_OK;
     if (inside && *inside) {
         part->name = fv__sprintf("%s%s", *inside == '/' ? "" : "/", inside);

@@ -57,6 +57,18 @@ fv_status fv__hdf5_frames(const fv_hdf5_plugin *h5, void *file, const char *path
  * NXtomo has them. The caller frees; NULL: there are none. */
 double *fv__hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n);
 
+/* The numbers of a dataset with any axes and at most that many of them, or NULL; the caller frees. */
+double *fv__hdf5_numbers(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t most, fv_hdf5_about *about);
+
+/* hdf5_ptycho.c */
+/* Scans of diffraction patterns: CXI, NXcxi_ptycho, ptypy's .ptyd, fold_slice, PtyLab, pty-chi. The dataset that read's path
+ * "frames", "mask", "dark", "probe" or "positions" means there; without a path, the frames. The caller frees; NULL: none. */
+char *fv__hdf5_find_ptycho(const fv_hdf5_plugin *h5, void *file, const char *word);
+/* What such a file says about its scan; the caller frees. NULL: it is none. */
+fv_diffraction *fv__hdf5_diffraction(const fv_hdf5_plugin *h5, void *file);
+/* The same for `fovea info`: "name: value\n" lines. */
+void fv__hdf5_describe_diffraction(const fv_diffraction *d, fv_bytes *facts);
+
 /* hdf5_layout.c */
 /* The dataset that a path, or the layout of the file if there is none, means. */
 fv_status   fv__hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,

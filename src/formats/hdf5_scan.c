@@ -124,23 +124,31 @@ fv_status fv__hdf5_find_part(const fv_hdf5_plugin *h5, void *file, const char *p
 
 /* ---------------------------------------------------------------- numbers */
 
+double *fv__hdf5_numbers(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t most, fv_hdf5_about *about) {
+    fv_dtype dtype;
+    char     message[FV_HDF5_MESSAGE];
+    int64_t  first[FV_HDF5_MOST_DIMS] = { 0 }, n = 1;
+    void    *dataset = h5->open_dataset(file, name, about, message);
+    if (!dataset) return NULL;
+    bool good = about->kind && about->kind != 'c' && fv__hdf5_dtype(about, &dtype);
+    for (int d = 0; good && d < about->ndim; d++) good = about->shape[d] >= 1 && fv__mul(n, about->shape[d], &n) && n <= most;
+    void   *raw = good ? fv__alloc((size_t)n * fv_dtype_size(dtype)) : NULL;
+    double *numbers = good ? fv__alloc((size_t)n * sizeof *numbers) : NULL;
+    good = good && h5->read_box(dataset, first, about->shape, raw, message);
+    if (good) fv__kernels_current()->convert(numbers, FV_FLOAT64, raw, dtype, n);
+    h5->close_dataset(dataset);
+    free(raw);
+    if (good) return numbers;
+    free(numbers);
+    return NULL;
+}
+
 /* The numbers of a dataset of one axis with n of them, or NULL. */
 static double *take_numbers(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
     fv_hdf5_about about;
-    fv_dtype      dtype;
-    char          message[FV_HDF5_MESSAGE];
-    int64_t       first = 0;
-    void         *dataset = h5->open_dataset(file, name, &about, message);
-    if (!dataset) return NULL;
-    bool good = about.ndim == 1 && about.shape[0] == n && n <= MOST_ANGLES;
-    good = good && about.kind != 'c' && fv__hdf5_dtype(&about, &dtype);
-    void   *raw = good ? fv__alloc((size_t)n * fv_dtype_size(dtype)) : NULL;
-    double *numbers = good ? fv__alloc((size_t)n * sizeof *numbers) : NULL;
-    good = good && h5->read_box(dataset, &first, &n, raw, message);
-    if (good) fv__kernels_current()->convert(numbers, FV_FLOAT64, raw, dtype, n);
+    double       *numbers = n <= MOST_ANGLES ? fv__hdf5_numbers(h5, file, name, n, &about) : NULL;
+    bool          good = numbers && about.ndim == 1 && about.shape[0] == n;
     for (int64_t i = 0; good && i < n; i++) good = isfinite(numbers[i]);
-    h5->close_dataset(dataset);
-    free(raw);
     if (good) return numbers;
     free(numbers);
     return NULL;

@@ -417,6 +417,7 @@ void *fv__reader_new(size_t size, const fv_format *format, const char *path) {
 void fv__reader_free(fv_reader *reader) {
     fv__bytes_release(&reader->facts);
     free(reader->angles);
+    free(reader->diffraction);
     free(reader->voxels);
     free(reader->path);
     free(reader);

@@ -24,6 +24,27 @@ typedef struct fv_read_options {
     int64_t  offset; /* bytes before the first voxel */
 } fv_read_options;
 
+/* How the diffraction patterns of a scan were taken, in metres; 0: the file does not say. It lies in one run of memory. */
+typedef struct fv_diffraction {
+    double  wavelength, distance;
+    double  detector[2]; /* height and width of its pixels */
+    double  object[2];   /* those of the object, where the file says them, in the unit of the positions */
+    int64_t frame[2];    /* rows and columns of a frame; 0: the file holds none */
+    int64_t frames;      /* how many */
+    char    doubt[200];  /* what in the file cannot be as it says; "": nothing */
+    int64_t npositions;  /* 0: the file holds none */
+    double  positions[]; /* y and x of each frame */
+} fv_diffraction;
+
+/* Height and width of a pixel of the object for frames of that many rows and columns; false: the file does not tell. */
+static inline bool fv__diffraction_pixel(const fv_diffraction *d, const int64_t frame[2], double pixel[2]) {
+    for (int k = 0; k < 2; k++)
+        pixel[k] = d->object[k] > 0                     ? d->object[k]
+                   : frame[k] > 0 && d->detector[k] > 0 ? d->wavelength * d->distance / ((double)frame[k] * d->detector[k])
+                                                        : 0;
+    return pixel[0] > 0 && pixel[1] > 0;
+}
+
 /* Opened for reading: header only, no pixels. A format embeds this as its first member. */
 typedef struct fv_reader {
     const fv_format *format;
@@ -40,7 +61,8 @@ typedef struct fv_reader {
     double           stage[3];  /* z, y and x of the first pixel, in pixels; z is 0 where only the others are known */
     double          *angles;    /* of a scan, in degrees, one per projection; NULL: the file says none */
     int64_t          nangles;
-    fv_bytes         facts; /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
+    fv_diffraction  *diffraction; /* of a scan of diffraction patterns; NULL: it is none, or not known as one */
+    fv_bytes         facts;       /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
 } fv_reader;
 
 typedef struct fv_write_options {

@@ -328,7 +328,8 @@ static bool read_box(void *pointer, const int64_t *start, const int64_t *count, 
     }
     enter();
     hid_t space = H5Dget_space(d->id), box = H5Screate_simple(d->about.ndim, size, NULL);
-    bool  good = space >= 0 && box >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, size, NULL) >= 0 &&
+    bool  single = d->about.ndim == 0; /* a number without axes has no boxes */
+    bool  good = space >= 0 && box >= 0 && (single || H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, size, NULL) >= 0) &&
                 H5Dread(d->id, d->memory, box, space, H5P_DEFAULT, to) >= 0;
     if (!good) explain(message, "a part of it cannot be read");
     if (space >= 0) H5Sclose(space);

@@ -9,7 +9,7 @@ typedef struct {
     const char *file, *path;
     double      pixel;
     fv_choice   order;
-    fv_numbers  sign;
+    fv_numbers  sign, size;
 } read_positions;
 enum { XY, YX };
 
@@ -20,34 +20,52 @@ static const fv_param params[] = {
              .doc =
                  "a scan (CXI, NeXus or any other HDF5 file), an array with two or three numbers a frame (NPY, NPZ), or a table"),
     FV_PARAM(read_positions, path, .def = "",
-             .doc = "dataset inside the file, such as /entry_1/sample_1/geometry_1/translation; left out: that one of CXI"),
-    FV_PARAM(read_positions, pixel, .def = "1", .above = true, .max = 1e12,
+             .doc = "dataset inside the file; left out: where CXI, NXcxi_ptycho, .ptyd, fold_slice, PtyLab or pty-chi have them"),
+    FV_PARAM(read_positions, pixel, .def = "0", .min = 0, .max = 1e12,
              .doc =
                  "size of a pixel of the object, in the unit of the file: wavelength * distance / (pixels of a frame * pixel of "
-                 "the detector); 1: they are in pixels"),
-    FV_PARAM(read_positions, order, .def = "xy", .choices = "xy|yx",
-             .doc = "which number of a frame comes first; of a table: unused"),
+                 "the detector); 0: as the file tells, and 1 for tables and arrays, whose positions are in pixels then"),
+    FV_PARAM(
+        read_positions, order, .def = "xy", .choices = "xy|yx",
+        .doc = "which number of a frame comes first in an array; \"yx\" of a scan: its x and y are swapped; of a table: unused"),
     FV_PARAM(read_positions, sign, .def = "[1, 1]", .min = -1, .max = 1,
              .doc = "factors on y and x: -1 where the stage moves the other way"),
+    FV_PARAM(read_positions, size, .def = "", .min = 1, .max = 65536, .unit = "px",
+             .doc =
+                 "rows and columns of the frames that are reconstructed, if they are cut or binned; left out: those of the file"),
     FV_PARAM_END,
 };
 
+/* Positions of a scan in metres that span no pixel, or millions of them, are no positions in pixels. */
+static fv_status check_span(const read_positions *p, int64_t count, const double span[2], fv_error *error) {
+    bool little = count > 1 && span[0] < 0.5 && span[1]<0.5, much = span[0]> 1e6 || span[1] > 1e6;
+    if (!little && !much) return FV_OK;
+    return fv_fail(
+        error, FV_ERROR_INPUT,
+        "%s: %lld positions would span %.3g x %.3g pixels of the object: they are in another unit. Say the size of a "
+        "pixel of the object in this unit: pixel = wavelength * distance / (pixels of a frame * pixel of the detector)",
+        p->file, (long long)count, span[0], span[1]);
+}
+
 /* From the y and x of each frame to pixels from the first row and column on. */
-static fv_status scale(const read_positions *p, int64_t count, double *value, fv_error *error) {
+static fv_status scale(const read_positions *p, const double pixel[2], int64_t count, double *value, fv_error *error) {
     fv_numbers sign = p->sign;
+    double     span[2];
     FV_TRY(fv__numbers_spread(&sign, 2, "sign", error));
     for (int d = 0; d < 2; d++) {
-        double least = INFINITY;
+        double least = INFINITY, most = -INFINITY;
         if (sign.value[d] == 0) return fv_fail(error, FV_ERROR_USAGE, "sign must be 1 or -1");
         for (int64_t i = 0; i < count; i++) {
             double *at = value + 2 * i + d;
-            *at *= sign.value[d] / p->pixel;
+            *at *= sign.value[d] / pixel[d];
             if (!isfinite(*at)) return fv_fail(error, FV_ERROR_INPUT, "%s: position %lld is not finite", p->file, (long long)i);
             least = FV_MIN(least, *at);
+            most = FV_MAX(most, *at);
         }
         for (int64_t i = 0; i < count; i++) value[2 * i + d] -= least;
+        span[d] = most - least;
     }
-    return FV_OK;
+    return check_span(p, count, span, error);
 }
 
 static fv_status take_list(const char *file, int64_t count, fv_arena *arena, fv_list *out, double **value, fv_error *error) {
@@ -124,21 +142,52 @@ static fv_status take_array(const read_positions *p, fv_reader *reader, fv_arena
 }
 
 static fv_status from_array(const read_positions *p, fv_arena *arena, fv_list *out, fv_error *error) {
-    static const char *const usual[] = { "/entry_1/sample_1/geometry_1/translation", "/entry_1/data_1/translation",
-                                         "/entry_1/instrument_1/detector_1/translation", NULL };
-    fv_reader               *reader = NULL;
-    bool                     given = p->path && *p->path, scan = strstr(p->file, ".cxi") || strstr(p->file, ".h5");
-    fv_status                status = FV_ERROR_INPUT;
-    for (int k = 0; (given || !scan ? k < 1 : usual[k] != NULL) && status != FV_OK; k++) {
-        fv_read_options options = { .path_inside = given ? p->path : scan ? usual[k] : NULL };
-        status = fv__reader_acquire(p->file, &options, &reader, error);
-    }
-    if (status != FV_OK && !given && scan)
-        return fv_fail(error, FV_ERROR_INPUT,
-                       "%s: no translation of CXI was found; say where positions are: read_positions(\"%s\", path = ...)",
-                       p->file, p->file);
-    FV_TRY(status);
-    status = take_array(p, reader, arena, out, error);
+    fv_read_options options = { .path_inside = p->path && *p->path ? p->path : NULL };
+    fv_reader      *reader;
+    FV_TRY(fv__reader_acquire(p->file, &options, &reader, error));
+    fv_status status = take_array(p, reader, arena, out, error);
+    fv__reader_release(reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- scans */
+
+static fv_status pixel_of(const read_positions *p, const fv_diffraction *d, double pixel[2], fv_error *error) {
+    fv_numbers size = p->size;
+    int64_t    frame[2] = { d->frame[0], d->frame[1] };
+    if (size.count) FV_TRY(fv__numbers_spread(&size, 2, "size", error));
+    for (int k = 0; k < 2 && size.count; k++) frame[k] = (int64_t)size.value[k];
+    if (*d->doubt) return fv_fail(error, FV_ERROR_INPUT, "%s: %s", p->file, d->doubt);
+    if (fv__diffraction_pixel(d, frame, pixel)) return FV_OK;
+    const char *missing = !(d->wavelength > 0)                          ? "wavelength or energy"
+                          : !(d->distance > 0)                          ? "distance of the detector"
+                          : !(d->detector[0] > 0 && d->detector[1] > 0) ? "pixel of the detector"
+                                                                        : "size of a frame (say size)";
+    return fv_fail(
+        error, FV_ERROR_INPUT,
+        "%s does not tell how large a pixel of the object is: there is no %s. Say it in the unit of the positions: pixel = "
+        "wavelength * distance / (pixels of a frame * pixel of the detector)",
+        p->file, missing);
+}
+
+/* Positions where the program that wrote the scan has them; *found false: it is no such file. */
+static fv_status from_scan(const read_positions *p, fv_arena *arena, fv_list *out, double pixel[2], bool *found,
+                           fv_error *error) {
+    fv_read_options options = { .path_inside = "positions" };
+    fv_reader      *reader;
+    double         *value = NULL;
+    *found = false;
+    if (fv__reader_acquire(p->file, &options, &reader, NULL) != FV_OK) return FV_OK;
+    const fv_diffraction *d = reader->diffraction;
+    fv_status             status = FV_OK;
+    *found = d && d->npositions;
+    if (*found && d->frames && d->frames != d->npositions)
+        status = fv_fail(error, FV_ERROR_INPUT, "%s holds %lld frames and %lld positions", p->file, (long long)d->frames,
+                         (long long)d->npositions);
+    if (*found && status == FV_OK && !(p->pixel > 0)) status = pixel_of(p, d, pixel, error);
+    if (*found && status == FV_OK) status = take_list(p->file, d->npositions, arena, out, &value, error);
+    for (int64_t i = 0; *found && status == FV_OK && i < 2 * d->npositions; i++) /* order yx is said of a file that swaps them */
+        value[i] = d->positions[p->order.index == YX ? i ^ 1 : i];
     fv__reader_release(reader);
     return status;
 }
@@ -146,24 +195,35 @@ static fv_status from_array(const read_positions *p, fv_arena *arena, fv_list *o
 static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error *error) {
     const read_positions  *p = given;
     const fv_table_format *format = fv__table_format_for(p->file);
+    double                 one = p->pixel > 0 ? p->pixel : 1, pixel[2] = { one, one };
+    bool                   found = false;
     if (!fv__file_exists(p->file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p->file);
-    FV_TRY(format && format->open ? from_table(p, format, arena, out, error) : from_array(p, arena, out, error));
-    return scale(p, out->count / 2, (double *)(uintptr_t)out->value, error);
+    if (format && format->open)
+        FV_TRY(from_table(p, format, arena, out, error));
+    else {
+        if (!p->path || !*p->path) FV_TRY(from_scan(p, arena, out, pixel, &found, error));
+        if (!found) FV_TRY(from_array(p, arena, out, error));
+    }
+    return scale(p, pixel, out->count / 2, (double *)(uintptr_t)out->value, error);
 }
 
 const fv_op FV_OP(read_positions) = {
     .name = "read_positions",
     .family = "ptychography",
     .brief = "read where the frames of a scan were taken",
-    .version = 1,
+    .version = 2,
     .params = params,
     .params_size = sizeof(read_positions),
     .result = FV_KIND_LIST,
     .list = list,
     .doc =
         "A list of row and column of each frame in pixels of the object, from 0 on: y0, x0, y1, x1, ..., as ptycho takes them. "
-        "CXI keeps x, y, z in metres. If a reconstruction does not converge, the axes may be swapped (order) or turned (sign): "
-        "try them with a few iterations and compare residuals. The file is read while the pipeline is checked.",
+        "Of a scan (CXI, NXcxi_ptycho, .ptyd, fold_slice, PtyLab, pty-chi) the pixel of the object follows from wavelength, "
+        "distance "
+        "and detector that the file tells; `fovea info` shows them. If a reconstruction does not converge, the axes may be "
+        "swapped "
+        "(order) or one of them turned (sign): try them with a few iterations and compare residuals. Both turned give the object "
+        "turned by 180 degrees with the opposite phase, and the same residual. The file is read while the pipeline is checked.",
     .example = "at = scan_positions(\"fermat\", 64, 8)\n"
                "o = complex_image(ones([128, 128]), phantom(\"cells\", [128, 128]) / 255)\n"
                "write(diffract(o, make_probe(64, radius = 16), at)[0], \"frame.tif\")",
