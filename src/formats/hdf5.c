@@ -2,7 +2,7 @@
  *
  * The library, in a plug-in, finds things; voxels come to us as they lie in the file. A dataset in one run is read without the
  * library, chunks are fetched raw and unpacked here, and only what needs the library's own filters or conversions is left to it.
- * Written with one chunked dataset "/data". */
+ * Written with one chunked dataset, "/data" or where CXI has it. */
 #include "base/plugin.h"
 #include "base/remote.h"
 #include "base/take.h"
@@ -568,7 +568,7 @@ const fv_format fv_format_hdf5 = {
     .extensions = "h5 hdf5 hdf nxs nx5 cxi nc nc4",
     .brief = "HDF5, NetCDF 4, NeXus, DataExchange, CXI",
     .reads = "by region; `path` names a dataset; transforms of ITK",
-    .writes = "chunks packed on all cores; transforms as ITK does",
+    .writes = "chunks packed on all cores; transforms as ITK does, .cxi as CXI 1.6",
     .keeps = "axes, spacing, units, orientation",
     .compressions = "deflate|none",
     .magic = { { 0, 8, "\x89HDF\r\n\x1a\n" } },

@@ -69,6 +69,12 @@ fv_diffraction *fv__hdf5_diffraction(const fv_hdf5_plugin *h5, void *file);
 /* The same for `fovea info`: "name: value\n" lines. */
 void fv__hdf5_describe_diffraction(const fv_diffraction *d, fv_bytes *facts);
 
+/* hdf5_cxi.c */
+/* Where an image lies in a file of that name: in CXI where its readers look, elsewhere in "/data". */
+const char *fv__hdf5_dataset(const char *path, const fv_image_type *type);
+/* What a CXI file has beside that dataset. */
+bool fv__hdf5_write_cxi(const fv_hdf5_plugin *h5, void *file, const char *dataset, const fv_image_type *type, char *message);
+
 /* hdf5_layout.c */
 /* The dataset that a path, or the layout of the file if there is none, means. */
 fv_status   fv__hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { FV_HDF5_VERSION = 4, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
+enum { FV_HDF5_VERSION = 5, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
 #define FV_HDF5_SYMBOL "fv_hdf5_plugin_get"
 
 /* Numbers that filters have in the files. */
@@ -95,6 +95,9 @@ typedef struct fv_hdf5_plugin {
     bool (*read_text)(void *file, const char *name, char *text, size_t room);
     bool (*write_text)(void *file, const char *name, const char *text, char *message);
     bool (*write_numbers)(void *file, const char *name, const double *values, int64_t count, char *message);
+    /* The same of one number without axes, whole or not; and a second name for a dataset. */
+    bool (*write_number)(void *file, const char *name, double value, bool whole, char *message);
+    bool (*link)(void *file, const char *target, const char *name, char *message);
 } fv_hdf5_plugin;
 
 #endif

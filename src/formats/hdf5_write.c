@@ -1,5 +1,5 @@
-/* Writing of HDF5: one chunked dataset "/data" with its axes as attributes. Tasks shuffle and deflate chunks; the library only
- * puts them into the file. */
+/* Writing of HDF5: one chunked dataset, "/data" or where CXI has it, with its axes as attributes. Tasks shuffle and deflate
+ * chunks; the library only puts them into the file. */
 #include "base/deflate.h"
 #include "base/take.h"
 #include "formats/hdf5_parts.h"
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 enum { EDGE_3D = 64, EDGE_2D = 512, EDGE_1D = 1 << 18, DEFAULT_LEVEL = 1 };
-#define DATASET "/data"
 
 typedef struct {
     fv_writer     base;
     fv_hdf5_about about;
+    const char   *dataset;
 } writer;
 
 static fv_status choose_chunk(const fv_image_file *file, fv_hdf5_about *about, fv_error *error) {
@@ -80,6 +80,7 @@ fv_status fv__hdf5_create(const fv_image_file *file, const fv_file_layout *layou
     FV_TRY(describe(file, &about, error));
     writer *w = fv__writer_new(sizeof *w, &fv_format_hdf5, file, layout, temporary);
     w->about = about;
+    w->dataset = fv__hdf5_dataset(file->path, file->type);
     *out = &w->base;
     return FV_OK;
 }
@@ -162,8 +163,9 @@ fv_status fv__hdf5_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error)
     char                  message[FV_HDF5_MESSAGE];
     FV_TRY(fv__hdf5_load(&h5, error));
     void *file = h5->create(base->path, message), *dataset = NULL;
-    if (file) dataset = h5->create_dataset(file, DATASET, &w->about, message);
-    bool      good = dataset && write_attributes(h5, dataset, &base->type, message);
+    if (file) dataset = h5->create_dataset(file, w->dataset, &w->about, message);
+    bool good = dataset && write_attributes(h5, dataset, &base->type, message) &&
+                fv__hdf5_write_cxi(h5, file, w->dataset, &base->type, message);
     fv_status status = good ? write_chunks(w, h5, dataset, pieces, error) : FV_ERROR_IO;
     if (status == FV_OK) good = h5->flush(file, message);
     if (!good) status = fv__hdf5_not_written(base->path, message, error);

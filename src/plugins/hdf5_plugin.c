@@ -617,9 +617,11 @@ static bool read_text(void *f, const char *name, char *text, size_t room) {
     return good;
 }
 
+/* count 0: one value without axes */
 static bool write_small(void *f, const char *name, hid_t type, int64_t count, const void *values, char *message) {
     hsize_t n = (hsize_t)count;
-    hid_t   space = H5Screate_simple(1, &n, NULL), links = H5Pcreate(H5P_LINK_CREATE), plan = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t   space = n ? H5Screate_simple(1, &n, NULL) : H5Screate(H5S_SCALAR);
+    hid_t   links = H5Pcreate(H5P_LINK_CREATE), plan = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_create_intermediate_group(links, 1);
     H5Pset_obj_track_times(plan, false);
     hid_t id = H5Dcreate2(((file *)f)->id, name, type, space, links, plan, H5P_DEFAULT);
@@ -645,6 +647,26 @@ static bool write_text(void *f, const char *name, const char *text, char *messag
 static bool write_numbers(void *f, const char *name, const double *values, int64_t count, char *message) {
     enter();
     bool good = write_small(f, name, H5T_NATIVE_DOUBLE, count, values, message);
+    leave();
+    return good;
+}
+
+static bool write_number(void *f, const char *name, double value, bool whole, char *message) {
+    int64_t integer = (int64_t)value;
+    enter();
+    bool good = whole ? write_small(f, name, H5T_NATIVE_INT64, 0, &integer, message)
+                      : write_small(f, name, H5T_NATIVE_DOUBLE, 0, &value, message);
+    leave();
+    return good;
+}
+
+static bool make_link(void *f, const char *target, const char *name, char *message) {
+    enter();
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    bool good = H5Lcreate_soft(target, ((file *)f)->id, name, links, H5P_DEFAULT) >= 0;
+    if (!good) explain(message, "the HDF5 library cannot make a link");
+    H5Pclose(links);
     leave();
     return good;
 }
@@ -677,6 +699,8 @@ const fv_hdf5_plugin *fv_hdf5_plugin_get(void) {
         .read_text = read_text,
         .write_text = write_text,
         .write_numbers = write_numbers,
+        .write_number = write_number,
+        .link = make_link,
     };
     return &plugin;
 }

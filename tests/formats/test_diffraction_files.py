@@ -210,4 +210,30 @@ def what_cannot_be_is_told():
         told("there is no distance of the detector", 'read_positions("ok.cxi")')
 
 
+@test
+def results_are_read_as_the_field_expects():
+    with tempfile.TemporaryDirectory() as folder:
+        write_cxi(f"{folder}/scan.cxi")
+        obj = (RNG.normal(size=(40, 50)) + 1j * RNG.normal(size=(40, 50))).astype(np.complex64)
+        np.save(f"{folder}/object.npy", obj)
+        fovea(folder, "run", "--quiet", "-e", 'write(read("scan.cxi")[2:9], "part.cxi")\n'
+              'write(read("object.npy"), "object.cxi")\nwrite(read("object.npy"), "object.h5")')
+        with h5py.File(f"{folder}/part.cxi") as f:
+            if f["cxi_version"][()] != 160 or f["cxi_version"].shape or f["cxi_version"].dtype.kind != "i":
+                raise Difference(f"cxi_version is {f['cxi_version'][()]!r}")
+            same(f["entry_1/data_1/data"][()], FRAMES[2:9])
+            same(f["entry_1/instrument_1/detector_1/data"][()], FRAMES[2:9])
+            near(f["entry_1/instrument_1/detector_1/x_pixel_size"][()], DETECTOR)
+        with h5py.File(f"{folder}/object.cxi") as f:
+            same(f["entry_1/image_1/data"][()], obj)
+            same(f["entry_1/data_1/data"][()], obj)
+            if f["entry_1/image_1/data_space"][()] not in (b"real", [b"real"]) or f["entry_1/image_1/is_fft_shifted"][()] != 0:
+                raise Difference("what the image is is not told")
+        with h5py.File(f"{folder}/object.h5") as f:
+            same(f["data"][()], obj)
+        for name in ("object.cxi", "object.h5"):
+            fovea(folder, "run", "--quiet", "--overwrite", "-e", f'write(read("{name}"), "again.npy")')
+            same(np.load(f"{folder}/again.npy"), obj)
+
+
 test.main()

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOVEA, FUZZ = os.environ.get("FOVEA", ROOT / "build" / "fovea"), ROOT / "build-fuzz" / "fuzz"
@@ -37,6 +38,15 @@ IMAGES = [("[3, 5, 7]", "uint8"), ("[3, 5, 7]", "uint16"), ("[3, 5, 7]", "float3
 # 8 x 8 grey pixels.
 JPEG = ("/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP////////////////////////////////////////////////////////////////////////////////////"
         "//wAALCAAIAAgBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AN//Z")
+# Two chunks of frames with positions, as ptypy keeps them; packed.
+PTYD = """
+eNrr9HBx4+WS4mLm4GCAgf9QsFoIwjeAiicfNuHz93AJYlII3fQnCxlXMAkha4QBLiYGRgYGNkEGIMWWnFGal118nhFiFhs/SJAlN7UkkUGAAdUeEkBFze0Z
+YCcxMjAymjAwMDEzMjJB5VjQaFzizDwMjCAnQFzGwcAKdDUzFwfQRyyMDNBQUYBZOINh0IILWTPayYkeHpDXGQ2SoOED5RvyskLNtSDfSdWRZwrIcRIkcaQk
+liQehprEJgIS4izIL84syczPK/4Ki01dEp10cVXqI3iKUQGmCiZEisFFM4swMAoqyENTjAKDOAeDeD2QhZxSFKApBZaYGRYwDHpg8Un+Ay1zj8EQyj0HVxQI
+UpZUGVmwJ9UFrGQm1QnrlefSIqkGDMGkesz57UJ4WLBA/Avxqz20jHZgMOFmMPnPjOrXBKhf4bXbAYYhD8xLDDKoZhgjEzMLKxs7BycXNw8vH7+AoJCwiKiY
+uISklLSMrJw8QmGDPTiQiVYPVAvEZ8+AgIQDREjGQddZ5vUjMyl7hlEwCkbBKBgFo2AUDBggvz+fmpdalF65hg3a6BUGCXKkZBaXJOYlp06Gti3ZBEDCrAXF
+mVWp8wWhdkrgds5WYSNjcpp5GcOwmfdRjM2PnLAoGIZhkS9otB4A+nP2EA==
+"""
 PROGRAMS = ['a = read("foam.tif")\nb = gaussian(1 - a / 255, sigma = [3, 6, 6])\nwrite(label(b > 0.9), "b-{r}.zarr")\n',
             'param r = 12\nx = read("a.png")[0:100, :, ::2] |> median(5) |> write("out.png") # why\n',
             'm = !(a & b | c) == (d ** -2 % 3.5e-3) <= "text\\n" != [true, false]\n', "(" * 300 + ")" * 300]
@@ -223,6 +233,8 @@ def seeds(folder, target):
         yield base64.b64decode(JPEG)
     elif target == "dcm":
         yield dicom_seed()
+    elif target == "ptyd":
+        yield zlib.decompress(base64.b64decode(PTYD))
     elif target == "ppm":
         yield from PICTURES
     elif target in ("tlt", "mdoc"):

@@ -17,7 +17,8 @@ static const fv_param params[] = {
     FV_PARAM(read_params, file, .file = true, .many = true,
              .doc = "name of the file, or for a collection a pattern such as \"scans/*.tif\" or files(\"list.txt\")"),
     FV_PARAM(read_params, path, .def = "",
-             .doc = "dataset inside the file, for formats that hold several; of a scan also \"flats\" or \"darks\""),
+             .doc = "dataset inside the file, for formats that hold several; of a scan also \"flats\" or \"darks\", of one of "
+                    "diffraction patterns \"mask\", \"dark\" or \"probe\""),
     FV_PARAM(read_params, axes, .def = "",
              .doc = "names of the axes, slowest first, if the file does not say them or says others: \"angle z x\""),
     FV_PARAM(read_params, stack, .def = "", .joins = true,
