@@ -235,13 +235,16 @@ static void make_groups(fv_planner *p) {
 }
 
 static void find_makers(fv_planner *p) {
-    memset(p->makers, -1, (size_t)p->graph->nnodes * sizeof *p->makers);
-    for (int k = 0; k < p->ndrafts; k++)
-        for (int i = 0; i < p->drafts[k].nparts; i++) {
-            int *maker = &p->makers[p->drafts[k].parts[i].node];
-            if (p->drafts[k].parts[i].use == FV_COMPUTED)
-                *maker = *maker == -1 || *maker == p->drafts[k].group ? p->drafts[k].group : -2;
-        }
+    memset(p->makers, 0, (size_t)p->graph->nnodes * sizeof *p->makers);
+    memset(p->maker, -1, (size_t)p->graph->nnodes * sizeof *p->maker);
+    for (int group = 0; group < p->ngroups; group++)
+        for (int k = p->first[group]; k >= 0; k = p->drafts[k].next)
+            for (int i = 0; i < p->drafts[k].nparts; i++) {
+                int node = p->drafts[k].parts[i].node;
+                if (p->drafts[k].parts[i].use != FV_COMPUTED || p->maker[node] == group) continue;
+                p->maker[node] = group;
+                p->makers[node]++;
+            }
 }
 
 void fv__planner_draft(fv_planner *p) {

@@ -283,6 +283,7 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
     p.draft_of = fv__arena_alloc(arena, n * sizeof *p.draft_of);
     p.uses = fv__arena_alloc(arena, n * sizeof *p.uses);
     p.makers = fv__arena_alloc(arena, n * sizeof *p.makers);
+    p.maker = fv__arena_alloc(arena, n * sizeof *p.maker);
     for (int s = 0; s < graph->nsinks; s++)
         if (graph->sinks[s].kind != FV_SINK_FILE && fv__is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;

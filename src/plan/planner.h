@@ -41,7 +41,8 @@ typedef struct fv_planner {
     const fv_gate *(*gate_of)[2];       /* by node id of a condition and input: that has no gate of another around it */
     int (*draft_of)[1 + FV_MAX_PASSES]; /* by node id: that stores it, and of each pass; -1: none */
     uint8_t *uses;                      /* by node id: its fv_use in the draft that is being made */
-    int     *makers;                    /* by node id: the group that computes it; -1: none, -2: several do */
+    int     *makers;                    /* by node id: how many groups compute it */
+    int     *maker;                     /* by node id: the last of them */
 } fv_planner;
 
 static inline bool fv__is_source(const fv_node *node) { return node->op && !node->ninputs && node->type.kind == FV_KIND_IMAGE; }

@@ -122,14 +122,20 @@ static bool store_before_halos(fv_planner *p) {
     return changed;
 }
 
+/* How many computations storing a node saves. What an item of a collection stores in one chunk stays in memory until the item is
+ * done, so each of its stages counts; a larger image has to be read again by each, which takes the gain of all but one. */
+static int saved(const fv_planner *p, const fv_node *node) {
+    return p->options->collection && fv__chunk_is_whole(&node->type.image, p->options) ? p->makers[node->id] - 1 : 1;
+}
+
 /* A node computed in more than one stage is stored where computing it again costs more than storing. The nodes nearest to the
  * results come first: storing one of them often makes its inputs unshared. */
 static bool store_shared(fv_planner *p) {
     for (int id = p->graph->nnodes - 1; id >= 0; id--) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !fv__is_image(node) || p->plan->stored[id]) continue;
-        if (p->makers[id] != -2 || (fv__is_source(node) && !p->layouts[id].sequential && p->costs[id] <= STORE_COST)) continue;
-        if (chain_cost(p, node) > STORE_COST) return store(p, node);
+        if (p->makers[id] < 2 || (fv__is_source(node) && !p->layouts[id].sequential && p->costs[id] <= STORE_COST)) continue;
+        if (chain_cost(p, node) * saved(p, node) > STORE_COST) return store(p, node);
     }
     return false;
 }
