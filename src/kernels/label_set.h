@@ -5,8 +5,8 @@
 #define FV_LABEL_SET_H
 
 #include "base/hash_table.h"
+#include "kernels/stretches.h"
 #include "op/op.h"
-#include "op/stretches.h"
 
 typedef struct fv__labelled {
     int64_t label, count;

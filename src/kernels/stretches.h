@@ -2,42 +2,44 @@
 #ifndef FV_STRETCHES_H
 #define FV_STRETCHES_H
 
+#include "kernels/bits.h"
 #include <fovea/image.h>
 
 typedef struct fv_stretch {
     int64_t label, start, end;
 } fv_stretch; /* voxels of one label in a row */
 
-static inline uint64_t fv__eight_bytes(const void *place) {
-    uint64_t word;
-    memcpy(&word, place, sizeof word);
-    return word;
-}
-
-/* Stretches of equal labels other than 0 in a row. Long ones are passed 16 bytes at a time. */
-#define STRETCHES(name, type, bits)                                                                                              \
+/* Stretches of equal labels other than 0 in a row: where a label differs from the one before it becomes a bit, and bits are taken
+ * one after another, which costs no guess of how long a stretch is. */
+#define STRETCHES(name, type)                                                                                                    \
     static inline int64_t name(fv_stretch *to, const type *labels, int64_t n) {                                                  \
-        enum { STEP = 16 / sizeof(type) };                                                                                       \
-        const uint64_t each = ~(uint64_t)0 / (bits) ~(bits)0; /* a one in each label's place */                                  \
-        int64_t        count = 0;                                                                                                \
-        for (int64_t i = 0; i < n;) {                                                                                            \
-            type     label = labels[i];                                                                                          \
-            uint64_t same = each * (bits)label;                                                                                  \
-            int64_t  start = i++;                                                                                                \
-            while (i + STEP <= n && !((fv__eight_bytes(labels + i) ^ same) | (fv__eight_bytes(labels + i + STEP / 2) ^ same)))   \
-                i += STEP;                                                                                                       \
-            while (i < n && labels[i] == label) i++;                                                                             \
-            if (label) to[count++] = (fv_stretch){ (int64_t)label, start, i };                                                   \
+        int64_t count = 0, start = 0;                                                                                            \
+        if (!n) return 0;                                                                                                        \
+        for (int64_t from = 1; from < n; from += 64) {                                                                           \
+            uint8_t       changes[64] = { 0 };                                                                                   \
+            const type   *row = labels + from;                                                                                   \
+            const int64_t some = FV_MIN(64, n - from);                                                                           \
+            if (some == 64)                                                                                                      \
+                for (int i = 0; i < 64; i++) changes[i] = row[i] != row[i - 1];                                                  \
+            else                                                                                                                 \
+                for (int64_t i = 0; i < some; i++) changes[i] = row[i] != row[i - 1];                                            \
+            for (uint64_t bits = fv__bits_pack(changes); bits; bits &= bits - 1) {                                               \
+                int64_t end = from + __builtin_ctzll(bits);                                                                      \
+                to[count] = (fv_stretch){ (int64_t)labels[start], start, end };                                                  \
+                count += labels[start] != 0;                                                                                     \
+                start = end;                                                                                                     \
+            }                                                                                                                    \
         }                                                                                                                        \
-        return count;                                                                                                            \
+        to[count] = (fv_stretch){ (int64_t)labels[start], start, n };                                                            \
+        return count + (labels[start] != 0);                                                                                     \
     }
-STRETCHES(fv__stretches_uint8, uint8_t, uint8_t)
-STRETCHES(fv__stretches_int8, int8_t, uint8_t)
-STRETCHES(fv__stretches_uint16, uint16_t, uint16_t)
-STRETCHES(fv__stretches_int16, int16_t, uint16_t)
-STRETCHES(fv__stretches_uint32, uint32_t, uint32_t)
-STRETCHES(fv__stretches_int32, int32_t, uint32_t)
-STRETCHES(fv__stretches_int64, int64_t, uint64_t)
+STRETCHES(fv__stretches_uint8, uint8_t)
+STRETCHES(fv__stretches_int8, int8_t)
+STRETCHES(fv__stretches_uint16, uint16_t)
+STRETCHES(fv__stretches_int16, int16_t)
+STRETCHES(fv__stretches_uint32, uint32_t)
+STRETCHES(fv__stretches_int32, int32_t)
+STRETCHES(fv__stretches_int64, int64_t)
 
 static inline int64_t fv__stretches(fv_stretch *to, fv_dtype dtype, const void *labels, int64_t n) {
     switch (dtype) {

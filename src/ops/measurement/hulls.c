@@ -3,8 +3,8 @@
  * A task writes the first and last voxel of each label in each row, as sorted runs by label and row. The merge streams the rows
  * of one label after the other through hull.c, so an object may span any number of chunks.
  */
+#include "kernels/stretches.h"
 #include "op/record_gather.h"
-#include "op/stretches.h"
 #include "ops/measurement/hull.h"
 #include "ops/measurement/per_axis.h"
 #include <stdio.h>

@@ -6,10 +6,10 @@
  * number.
  */
 #include "base/hash_table.h"
+#include "kernels/stretches.h"
 #include "op/promote.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
-#include "op/stretches.h"
 #include "ops/measurement/delegated.h"
 #include "ops/measurement/marching_cubes.h"
 #include "ops/measurement/per_axis.h"

@@ -5,8 +5,8 @@
  * holds nothing, however many there are.
  */
 #include "kernels/keys.h"
+#include "kernels/stretches.h"
 #include "op/record_gather.h"
-#include "op/stretches.h"
 #include "ops/measurement/per_axis.h"
 #include "ops/measurement/views.h"
 #include <stdio.h>

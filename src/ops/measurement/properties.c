@@ -106,16 +106,22 @@ static const char *objection(int which, const fv_image_type *labels, int nintens
                                           : "it is one of volumes; planes have perimeter and perimeter_crofton";
 }
 
-static fv_status add_named(fv__properties *p, const char *word, const fv_image_type *labels, fv_error *error) {
+static fv_status unknown(const char *word, fv_error *error) {
     const char *names[FV_COUNT(known)];
     char        list[600] = "";
     for (int i = 0; i < FV_COUNT(known); i++) {
         names[i] = known[i].name;
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", names[i]);
     }
+    const char *near = fv_nearest_word(word, names, FV_COUNT(known));
+    return fv_fail(error, FV_ERROR_USAGE, "properties: there is no %s%s%s%s; there are %s, " FV__FURTHER_PROPERTIES ", or all",
+                   word, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
+}
+
+static fv_status add_named(fv__properties *p, const char *word, const fv_image_type *labels, fv_error *error) {
     if (!strcmp(word, "label")) return FV_OK;
     for (int i = 0; i < FV_COUNT(known); i++) {
-        if (strcmp(word, names[i])) continue;
+        if (strcmp(word, known[i].name)) continue;
         const char *why = objection(i, labels, p->nintensities);
         if (why) return fv_fail(error, FV_ERROR_USAGE, "properties: %s cannot be measured here: %s", word, why);
         for (int k = 0; k < p->count; k++)
@@ -123,9 +129,7 @@ static fv_status add_named(fv__properties *p, const char *word, const fv_image_t
         p->which[p->count++] = i;
         return FV_OK;
     }
-    const char *near = fv_nearest_word(word, names, FV_COUNT(known));
-    return fv_fail(error, FV_ERROR_USAGE, "properties: there is no %s%s%s%s; there are %s, " FV__FURTHER_PROPERTIES ", or all",
-                   word, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
+    return unknown(word, error);
 }
 
 fv_status fv__properties_parse(fv__properties *p, const char *text, const fv_image_type *labels, const fv__views *views,

@@ -4,10 +4,10 @@
  * with objects of the next times; it writes them as sorted runs. The end streams them in order of time through linking.c, so the
  * result depends on the sums alone, and only the times that a link may reach over are in memory.
  */
+#include "kernels/stretches.h"
 #include "op/axes.h"
 #include "op/record_gather.h"
 #include "op/row_sorter.h"
-#include "op/stretches.h"
 #include "ops/measurement/linking.h"
 #include <stdio.h>
 

@@ -3,10 +3,10 @@
  * The first pass looks at no voxel: its end decides from the table which labels stay. The second clears the others.
  */
 #include "base/take.h"
+#include "kernels/stretches.h"
 #include "op/condition.h"
 #include "op/reduce.h"
 #include "op/scratch.h"
-#include "op/stretches.h"
 #include "op/table_rows.h"
 #include <stdlib.h>
 

@@ -85,20 +85,22 @@ static size_t renumber_scratch(const fv_need *n) {
            (size_t)fv__runs_most(&n->in[0]->image, chunk.size, connectivity(n)) * fv_dtype_size(n->out->image.dtype);
 }
 
-/* Writes positions from..to of a row; out is where position `from` lies. */
+enum { STEP = 16 };
+
+/* Writes positions from..to of a row; out is where position `from` lies. Stretches are written in whole steps, of which the next
+ * stretch overwrites what was too much: most are short, and a step of fixed length costs less than guessing theirs. */
 #define PAINT(name, type)                                                                                                        \
     static void name(const fv__runs *r, const type *labels, int64_t row, const uint64_t *bits, int64_t from, int64_t to,         \
                      type *restrict out, int64_t stride) {                                                                       \
         for (int64_t x = from, stop; x < to; x = stop) { /* a stretch of one value inside one word */                            \
             uint64_t word = bits[x / 64] >> (x & 63);                                                                            \
             uint64_t change = word & 1 ? ~word : word;                                                                           \
-            int64_t  end = FV_MIN(to, (x | 63) + 1);                                                                             \
+            int64_t  end = FV_MIN(to, (x | 63) + 1), i = x - from;                                                               \
             type     value = word & 1 ? labels[fv__runs_component(r, row, x / 64, (int)(x & 63))] : 0;                           \
             stop = change ? FV_MIN(end, x + __builtin_ctzll(change)) : end;                                                      \
-            if (stride == 1)                                                                                                     \
-                for (int64_t i = x - from; i < stop - from; i++) out[i] = value;                                                 \
-            else                                                                                                                 \
-                for (int64_t i = x - from; i < stop - from; i++) out[i * stride] = value;                                        \
+            for (; stride == 1 && i < stop - from && i + STEP <= to - from; i += STEP)                                           \
+                for (int k = 0; k < STEP; k++) out[i + k] = value;                                                               \
+            for (; i < stop - from; i++) out[i * stride] = value;                                                                \
         }                                                                                                                        \
     }
 PAINT(paint32, int32_t)
