@@ -412,10 +412,10 @@ static void walk_on(walk *w, const char *folder, const char *rest) {
     free(name);
 }
 
-/* "s3://BUCKET/" in front of a pattern, as the number of its characters; 0: there is none. */
+/* "s3://BUCKET/" or "hdfs://HOST/" in front of a pattern, as the number of its characters; 0: there is none. */
 static size_t bucket_part(const char *pattern) {
     if (!fv__remote_lists(pattern)) return 0;
-    size_t start = strlen("s3://"), length = start + strcspn(pattern + start, "/");
+    size_t start = (size_t)(strstr(pattern, "://") - pattern) + strlen("://"), length = start + strcspn(pattern + start, "/");
     return length + (pattern[length] == '/');
 }
 

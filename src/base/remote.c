@@ -1,7 +1,6 @@
 /* Requests to servers: addresses, signatures, retries, and what an answer means. */
-#include "base/remote.h"
 #include "base/plugin.h"
-#include "base/remote_plugin.h"
+#include "base/remote_ask.h"
 #include "base/session.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 enum { TRIES = 4, KNOWN = 512, KNOWN_SECONDS = 5, PATIENCE = 30 };
 
 bool fv__is_remote(const char *path) {
-    return !strncmp(path, "http://", 7) || !strncmp(path, "https://", 8) || !strncmp(path, "s3://", 5);
+    return !strncmp(path, "http://", 7) || !strncmp(path, "https://", 8) || !strncmp(path, "s3://", 5) || fv__is_hdfs(path);
 }
 
 /* ---------------------------------------------------------------- addresses */
@@ -30,7 +29,7 @@ void fv__remote_encode(fv_bytes *out, const char *text, const char *kept) {
     }
 }
 
-static const char *setting(const char *name, const char *other, const char *otherwise) {
+const char *fv__remote_setting(const char *name, const char *other, const char *otherwise) {
     const char *value = getenv(name);
     if (!value || !*value) value = other ? getenv(other) : NULL;
     return value && *value ? value : otherwise;
@@ -38,7 +37,7 @@ static const char *setting(const char *name, const char *other, const char *othe
 
 /* Where s3://BUCKET/KEY is. */
 static void put_s3(fv_bytes *url, const char *path) {
-    const char *bucket = path + 5, *endpoint = setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL);
+    const char *bucket = path + 5, *endpoint = fv__remote_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL);
     size_t      length = strcspn(bucket, "/");
     if (endpoint) {
         size_t end = strlen(endpoint);
@@ -46,7 +45,7 @@ static void put_s3(fv_bytes *url, const char *path) {
         fv__bytes_printf(url, "%.*s/%.*s", (int)end, endpoint, (int)length, bucket);
     } else
         fv__bytes_printf(url, "https://%.*s.s3.%s.amazonaws.com", (int)length, bucket,
-                         setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+                         fv__remote_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
     fv__remote_encode(url, bucket + length, "/-_.~");
 }
 
@@ -57,14 +56,17 @@ typedef struct {
 static address find_address(const char *path, const char *query) {
     address     a = { 0 };
     fv_bytes    url = { 0 };
-    const char *key = setting("AWS_ACCESS_KEY_ID", NULL, NULL), *secret = setting("AWS_SECRET_ACCESS_KEY", NULL, NULL);
-    if (strncmp(path, "s3://", 5))
+    const char *key = fv__remote_setting("AWS_ACCESS_KEY_ID", NULL, NULL),
+               *secret = fv__remote_setting("AWS_SECRET_ACCESS_KEY", NULL, NULL);
+    if (fv__is_hdfs(path))
+        fv__hdfs_url(&url, path, query);
+    else if (strncmp(path, "s3://", 5))
         fv__remote_encode(&url, path, "/-_.~:?#[]@!$&'()*+,;=%");
     else {
         put_s3(&url, path);
         if (query) fv__bytes_printf(&url, "?%s", query);
         if (key && secret) {
-            a.signing = fv__sprintf("aws:amz:%s:s3", setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+            a.signing = fv__sprintf("aws:amz:%s:s3", fv__remote_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
             a.user = fv__sprintf("%s:%s", key, secret);
         }
     }
@@ -88,8 +90,8 @@ static fv_status load(const fv_remote_plugin **plugin, fv_error *error) {
     fv_status              status = FV_OK;
     pthread_mutex_lock(&mutex);
     if (!loaded)
-        status = fv__plugin_load("remote", "fv_remote_plugin_get", "reading and writing by http and s3", "libcurl4-openssl-dev",
-                                 &loaded, error);
+        status = fv__plugin_load("remote", "fv_remote_plugin_get", "reading and writing by http, s3 and hdfs",
+                                 "libcurl4-openssl-dev", &loaded, error);
     *plugin = loaded;
     pthread_mutex_unlock(&mutex);
     if (status == FV_OK && (*plugin)->version != FV_REMOTE_VERSION)
@@ -98,7 +100,7 @@ static fv_status load(const fv_remote_plugin **plugin, fv_error *error) {
 }
 
 static long patience(void) {
-    const char *given = setting("FOVEA_PATIENCE", NULL, NULL);
+    const char *given = fv__remote_setting("FOVEA_PATIENCE", NULL, NULL);
     long        seconds = given ? strtol(given, NULL, 10) : PATIENCE;
     return seconds > 0 ? seconds : PATIENCE;
 }
@@ -117,8 +119,7 @@ static void wait_before(int attempt) {
     nanosleep(&pause, NULL);
 }
 
-/* Asks until there is an answer that more asking would not change, or too often. query: of s3; NULL: none. */
-static fv_status ask_with(const char *path, const char *query, fv_remote_call *call, fv_error *error) {
+fv_status fv__remote_ask(const char *path, const char *query, fv_remote_call *call, fv_error *error) {
     const fv_remote_plugin *plugin;
     address                 a = find_address(path, query);
     bool                    answered = false;
@@ -126,7 +127,7 @@ static fv_status ask_with(const char *path, const char *query, fv_remote_call *c
     call->url = a.url;
     call->signing = a.signing;
     call->user = a.user;
-    call->token = setting("AWS_SESSION_TOKEN", NULL, NULL);
+    call->token = fv__remote_setting("AWS_SESSION_TOKEN", NULL, NULL);
     call->patience = patience();
     for (int attempt = 0; status == FV_OK && attempt < TRIES; attempt++) {
         fv__io_enter();
@@ -144,16 +145,15 @@ static fv_status ask_with(const char *path, const char *query, fv_remote_call *c
     return status;
 }
 
-static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) { return ask_with(path, NULL, call, error); }
+static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) { return fv__remote_ask(path, NULL, call, error); }
 
-/* What an answer other than success means. */
-static fv_status refused(const char *path, const fv_remote_call *call, fv_error *error) {
+fv_status fv__remote_refused(const char *path, const fv_remote_call *call, fv_error *error) {
     char       *name = shown(path);
     fv_status   status;
     const char *hint = "";
     if (!strncmp(path, "s3://", 5))
-        hint = setting("AWS_ACCESS_KEY_ID", NULL, NULL) ? "; it was signed with AWS_ACCESS_KEY_ID"
-                                                        : "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set";
+        hint = fv__remote_setting("AWS_ACCESS_KEY_ID", NULL, NULL) ? "; it was signed with AWS_ACCESS_KEY_ID"
+                                                                   : "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set";
     switch (call->status) {
     case 404:
     case 410: status = fv_fail(error, FV_ERROR_INPUT, "there is no %s: the server says %ld", name, call->status); break;
@@ -161,6 +161,8 @@ static fv_status refused(const char *path, const fv_remote_call *call, fv_error 
     case 403:
         if (!strncmp(path, "http", 4))
             hint = strchr(path, '?') ? "; the signature in the address may have expired" : "; it may want a signed address";
+        if (fv__is_hdfs(path))
+            hint = fv__hdfs_user() ? "; it was asked as HADOOP_USER_NAME or USER" : "; HADOOP_USER_NAME is not set";
         status = fv_fail(error, FV_ERROR_INPUT, "%s: the server denies access (%ld)%s", name, call->status, hint);
         break;
     case 412: status = fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was being read; start again", name); break;
@@ -173,7 +175,7 @@ static fv_status refused(const char *path, const fv_remote_call *call, fv_error 
     return status;
 }
 
-static bool succeeded(const fv_remote_call *call) { return call->status >= 200 && call->status < 300; }
+bool fv__remote_succeeded(const fv_remote_call *call) { return call->status >= 200 && call->status < 300; }
 
 /* ---------------------------------------------------------------- what is there */
 
@@ -226,14 +228,14 @@ static fv_status ask_facts(const char *path, known_file *answer) {
     char           first[1];
     FV_TRY(ask(path, &call, &answer->error));
     int64_t size = call.length;
-    if (call.status == 403 || call.status == 405 || call.status == 501 || (succeeded(&call) && size < 0)) {
+    if (call.status == 403 || call.status == 405 || call.status == 501 || (fv__remote_succeeded(&call) && size < 0)) {
         call = (fv_remote_call){ .method = "GET", .range = "0-0", .data = first, .room = sizeof first };
         FV_TRY(ask(path, &call, &answer->error));
         size = call.unranged ? call.length : call.total;
     }
-    answer->there = succeeded(&call);
+    answer->there = fv__remote_succeeded(&call);
     if (call.status == 404 || call.status == 410) return FV_OK;
-    if (!answer->there) return refused(path, &call, &answer->error);
+    if (!answer->there) return fv__remote_refused(path, &call, &answer->error);
     if (size < 0)
         return fv_fail(&answer->error, FV_ERROR_INPUT, "%.*s: the server does not say how long it is; download it first",
                        (int)strcspn(path, "?"), path);
@@ -252,7 +254,8 @@ fv_status fv__remote_look(const char *path, fv_remote_facts *facts, bool *there,
     if (fresh) answer = *k;
     pthread_mutex_unlock(&all->mutex);
     if (!fresh) {
-        fv_status status = ask_facts(path, &answer);
+        fv_status status =
+            fv__is_hdfs(path) ? fv__hdfs_look(path, &answer.facts, &answer.there, &answer.error) : ask_facts(path, &answer);
         answer.error.code = status;
         answer.since = fv__now();
         answer.path = fv__strdup(path);
@@ -290,7 +293,7 @@ fv_status fv__remote_identify(const char *path, fv_file_id *id, fv_error *error)
     fv_remote_facts facts;
     bool            there;
     FV_TRY(is_zarr(path) ? look_inside(path, &facts, &there, error) : fv__remote_look(path, &facts, &there, error));
-    if (!there) return refused(path, &(fv_remote_call){ .status = 404 }, error);
+    if (!there) return fv__remote_refused(path, &(fv_remote_call){ .status = 404 }, error);
     fv_hasher hasher;
     fv__hasher_init(&hasher);
     fv__hasher_text(&hasher, facts.etag);
@@ -329,21 +332,22 @@ static fv_status came_wrong(const char *path, const char *what, int64_t came, in
 static fv_status check(const char *path, const fv_remote_facts *facts, fv_remote_call *call, fv_error *error) {
     if (has_changed(call, facts)) call->status = 412; /* what the others say */
     if (call->status == 412) forget(path);            /* whoever starts again shall see what is there now */
-    if (!succeeded(call)) return refused(path, call, error);
+    if (!fv__remote_succeeded(call)) return fv__remote_refused(path, call, error);
     if (call->size == call->room) return FV_OK;
     return came_wrong(path, "ends early: number of bytes", (int64_t)call->size, (int64_t)call->room, error);
 }
 
 fv_status fv__remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
                          fv_error *error) {
-    char range[64];
-    bool whole = offset == 0 && (int64_t)size == facts->size;
+    char range[64], query[96];
+    bool hdfs = fv__is_hdfs(path), whole = offset == 0 && (int64_t)size == facts->size;
     *in_parts = true;
     snprintf(range, sizeof range, "%lld-%lld", (long long)offset, (long long)(offset + (int64_t)size - 1));
-    fv_remote_call call = { .method = "GET", .range = whole ? NULL : range, .data = data, .room = size };
+    snprintf(query, sizeof query, "op=OPEN&offset=%lld&length=%lld", (long long)offset, (long long)size);
+    fv_remote_call call = { .method = "GET", .range = whole || hdfs ? NULL : range, .data = data, .room = size };
     if (facts->etag[0] == '"') call.if_match = facts->etag;
     if (!size) return FV_OK;
-    FV_TRY(ask(path, &call, error));
+    FV_TRY(fv__remote_ask(path, hdfs ? query : NULL, &call, error));
     *in_parts = !call.unranged;
     if (call.unranged) return FV_OK;
     FV_TRY(check(path, facts, &call, error));
@@ -359,7 +363,7 @@ static bool put_in_file(void *context, size_t offset, const void *data, size_t s
 fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error) {
     fv_remote_call call = { .method = "GET", .room = (size_t)facts->size, .take = put_in_file, .context = &fd };
     if (facts->etag[0] == '"') call.if_match = facts->etag;
-    FV_TRY(ask(path, &call, error));
+    FV_TRY(fv__remote_ask(path, fv__is_hdfs(path) ? "op=OPEN" : NULL, &call, error));
     return check(path, facts, &call, error);
 }
 
@@ -374,9 +378,10 @@ static fv_status put_open_file(int fd, int64_t size, const char *path, fv_error 
     if (size > most && !strncmp(path, "s3://", 5))
         return fv_fail(error, FV_ERROR_USAGE, "%s: a file there can have 5 GiB, and this one has %lld bytes; write Zarr", path,
                        (long long)size);
-    FV_TRY(ask(path, &call, error));
+    fv_status status = fv__is_hdfs(path) ? fv__hdfs_put(path, &call, error) : ask(path, &call, error);
     forget(path);
-    return succeeded(&call) ? FV_OK : refused(path, &call, error);
+    if (status != FV_OK || fv__is_hdfs(path)) return status;
+    return fv__remote_succeeded(&call) ? FV_OK : fv__remote_refused(path, &call, error);
 }
 
 fv_status fv__remote_put_file(const char *file, const char *path, fv_error *error) {
@@ -395,10 +400,18 @@ static bool put_in_bytes(void *context, size_t offset, const void *data, size_t 
     return true;
 }
 
-fv_status fv__remote_ask_s3(const char *path, const char *query, fv_bytes *text, fv_error *error) {
-    fv_remote_call call = { .method = "GET", .room = 64 << 20, .take = put_in_bytes, .context = text };
+fv_status fv__remote_ask_text(const char *path, const char *query, fv_remote_call *call, fv_bytes *text, fv_error *error) {
     text->size = 0;
-    FV_TRY(ask_with(path, query, &call, error));
+    call->room = 64 << 20;
+    call->take = put_in_bytes;
+    call->context = text;
+    FV_TRY(fv__remote_ask(path, query, call, error));
     fv__bytes_append(text, "", 1);
-    return succeeded(&call) ? FV_OK : refused(path, &call, error);
+    return FV_OK;
+}
+
+fv_status fv__remote_ask_s3(const char *path, const char *query, fv_bytes *text, fv_error *error) {
+    fv_remote_call call = { .method = "GET" };
+    FV_TRY(fv__remote_ask_text(path, query, &call, text, error));
+    return fv__remote_succeeded(&call) ? FV_OK : fv__remote_refused(path, &call, error);
 }

@@ -1,11 +1,11 @@
 /* The names in a folder of s3, a page of a thousand after another: what keys have between the name of the folder and the next
  * slash (ListObjectsV2 of Amazon's interface). */
-#include "base/remote.h"
+#include "base/remote_ask.h"
 #include "base/take.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-bool fv__remote_lists(const char *path) { return !strncmp(path, "s3://", 5); }
+bool fv__remote_lists(const char *path) { return !strncmp(path, "s3://", 5) || fv__is_hdfs(path); }
 
 typedef struct {
     char **name;
@@ -85,6 +85,7 @@ static char *query_of(const char *prefix, const fv_bytes *token) {
 }
 
 fv_status fv__remote_list(const char *folder, char ***names, size_t *count, fv_error *error) {
+    if (fv__is_hdfs(folder)) return fv__hdfs_list(folder, names, count, error);
     const char *bucket = folder + strlen("s3://"), *slash = bucket + strcspn(bucket, "/"), *prefix = slash + (*slash == '/');
     char       *place = fv__sprintf("%.*s", (int)(slash - folder), folder);
     name_list   list = { 0 };
