@@ -25,8 +25,9 @@ MOST_JOBS = 16  # of a run: each job costs the system a moment
 LEAST_WORK = 5  # seconds of one core that a job should be worth
 FREE_PART = 0.5  # of a machine's free memory, if nobody says how much may be used
 HIDDEN_FOLDER = ("the working directory and the store must lie on a file system that all workers share. Where there is none, run "
-                 "it apart (--apart, apart=True): inputs then come from s3:// or http:// addresses, and the rest by the network")
-HIDDEN_INPUT = "what a run reads must be behind an s3:// or http:// address, or lie where all workers see it"
+                 "it apart (--apart, apart=True): inputs then come from s3://, hdfs:// or http:// addresses, and the rest by the "
+                 "network")
+HIDDEN_INPUT = "what a run reads must be behind an s3://, hdfs:// or http:// address, or lie where all workers see it"
 
 
 class Job:

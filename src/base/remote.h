@@ -1,10 +1,11 @@
-/* Files behind http://, https:// and s3:// addresses, by way of the plug-in fovea-remote.so.
+/* Files behind http://, https://, s3:// and hdfs:// addresses, by way of the plug-in fovea-remote.so.
  *
  * A remote file that is opened for reading gets a descriptor of a temporary local file as long as it; what is read is fetched
  * into that first, in blocks and once. So everything that reads through base/file.h reads remote files as well.
  *
  * s3://BUCKET/KEY goes to AWS_ENDPOINT_URL if that is set (the bucket in the path), otherwise to Amazon's in AWS_REGION; it is
  * signed if AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are set. Neither these nor the query of an address are in a message.
+ * hdfs://HOST/PATH is asked for by WebHDFS at FOVEA_WEBHDFS, otherwise at port 9870 of the host, as HADOOP_USER_NAME or USER.
  * FOVEA_PATIENCE: seconds after which a server that sends nothing, or next to nothing, is asked again (30). */
 #ifndef FV_REMOTE_H
 #define FV_REMOTE_H
@@ -49,7 +50,7 @@ fv_status fv__remote_ask_s3(const char *path, const char *query, fv_bytes *text,
 /* Letters, digits and the characters of `kept` as they are, others as %XX. */
 void fv__remote_encode(fv_bytes *out, const char *text, const char *kept);
 
-/* Whether folders behind the address can be listed, as those of s3 can. */
+/* Whether folders behind the address can be listed, as those of s3 and hdfs can. */
 bool fv__remote_lists(const char *path);
 /* The names in such a folder, s3://BUCKET/a/b/, those of folders with a slash at their end. The caller frees them and the list.
  */

@@ -2,21 +2,17 @@
 
 Its jars come from Maven once, into build/kafka-jars or $KAFKA_JARS; where Maven cannot be reached the tests are skipped by name.
 """
-import os
 import pathlib
 import shutil
 import signal
 import socket
 import subprocess
 
-from fovea_test import ROOT, Skip, wait_for
+import maven
+from fovea_test import Skip, wait_for
 
 VERSION = "4.3.1"
-POM = f"""<project><modelVersion>4.0.0</modelVersion><groupId>local</groupId><artifactId>jars</artifactId><version>1</version>
-<packaging>pom</packaging><dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version></dependency>
-<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
-</dependencies></project>"""
+ARTIFACTS = f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36"
 SETTINGS = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -44,22 +40,7 @@ def find_jars():
     for program in ("java", "kcat"):
         if not shutil.which(program):
             raise Skip(f"no {program} here: apt-get install openjdk-17-jre-headless maven kcat")
-    folder = pathlib.Path(os.environ.get("KAFKA_JARS", ROOT / "build" / "kafka-jars"))
-    usual = pathlib.Path.home() / ".cache" / "kafka-jars"
-    if not list(folder.glob("kafka_2.13-*.jar")) and list(usual.glob("kafka_2.13-*.jar")):
-        folder = usual
-    if list(folder.glob("kafka_2.13-*.jar")):
-        return folder
-    if not shutil.which("mvn"):
-        raise Skip("no mvn here to fetch a broker with: apt-get install maven")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pom.xml").write_text(POM)
-    done = subprocess.run(["mvn", "-q", "-B", "-ntp", "-f", str(folder / "pom.xml"), f"-DoutputDirectory={folder}",
-                           "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900, check=False)
-    if done.returncode:
-        raise Skip("a broker cannot be fetched from Maven: " + " ".join(done.stdout.split())[-200:])
-    return folder
+    return maven.find_jars("kafka", "KAFKA_JARS", *ARTIFACTS)
 
 
 def free_ports():

@@ -57,8 +57,8 @@ static fv_status explain(const fv_task_server *s, fv_status status, fv_error *er
     if (!s->scratch || status == FV_ERROR_CANCELLED) return status;
     gethostname(host, sizeof host - 1);
     return fv_fail(error, status,
-                   "%.600s (the worker on %s shares no folder with the program that started the run: inputs must be behind s3:// "
-                   "or http:// addresses, or lie where it sees them)",
+                   "%.600s (the worker on %s shares no folder with the program that started the run: inputs must be behind "
+                   "s3://, hdfs:// or http:// addresses, or lie where it sees them)",
                    cause.message, host);
 }
 
