@@ -1,5 +1,7 @@
 """Spark places the workers of a run: one long task for each slot."""
+import re
 import time
+import weakref
 
 from .. import _placed_worker
 from .._errors import Error, OutOfMemory, UsageError
@@ -11,6 +13,7 @@ SETTLED = 2  # seconds without a new executor, after which no more are expected
 NO_EXECUTOR = 120  # seconds without any before a run is given up
 OF_OVERHEAD = 0.8  # of an executor's memory beside the JVM is for workers: their Python takes the rest
 STEP = 0.1  # of a run: so often a line in Spark's pages says how far it is
+_settled = weakref.WeakSet()  # contexts whose executors have come
 
 
 def context_of(spark):
@@ -25,8 +28,8 @@ def context_of(spark):
 
 
 def setting(sc, key, otherwise=None):
-    """A setting of Spark's."""
-    found = sc.getConf().get(key)
+    """A setting of Spark's. The context's own object is asked: getConf() would copy it, key by key, through a socket."""
+    found = sc._conf.get(key)
     return otherwise if found is None else found
 
 
@@ -36,16 +39,23 @@ def executors_of(sc):
     return count if sc.master.startswith("local") and not sc.master.startswith("local-cluster") else count - 1
 
 
+def executors_asked(sc):
+    """How many the session has asked for; 0: as many as there are."""
+    local = re.match(r"local-cluster\[\s*(\d+)", sc.master)
+    return int(local[1] if local else setting(sc, "spark.executor.instances", 0) or 0)
+
+
 def wait_for_executors(sc, slots=1, seconds=FIRST_EXECUTOR):
     """Until there are so many slots, or at least one executor and no more come: those of a new session arrive one by one."""
     began = changed = time.monotonic()
-    wanted, count = int(setting(sc, "spark.executor.instances", 0) or 0) or 1, 0
-    young = time.time() - sc.startTime / 1000 < seconds
+    wanted, count = executors_asked(sc), 0
+    young = time.time() - sc.startTime / 1000 < seconds and not wanted and sc not in _settled
     while True:
         now, before, count = time.monotonic(), count, executors_of(sc)
         changed = now if count != before else changed
-        enough = count >= wanted and slots_of(sc) >= slots
+        enough = count >= max(wanted, 1) and slots_of(sc) >= slots
         if enough and (not young or now - changed > SETTLED) or count and now - began > seconds:
+            _settled.add(sc)
             return
         if now - began > seconds:
             raise UsageError(f"{sc.master} has started no executor in {seconds} s: it is busy, or has no machine with the "
