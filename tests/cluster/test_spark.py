@@ -52,6 +52,24 @@ def a_run_is_that_of_threads_and_shows_in_the_pages_of_spark(folder):
 
 
 @there
+def its_pages_name_stages_and_operators_and_count_what_is_done(folder):
+    spark, told = session(), []
+    text = "".join(f'write(median(phantom("cells", [60, 120, 120], seed = {k}), 7), "out{k}.npy")\n' for k in range(24))
+    (folder / "many.fov").write_text(text)
+    fovea.spark.run(spark, "many.fov", progress=told.append)
+    store = spark.sparkContext._jsc.sc().statusStore()
+    jobs, counts = store.jobsList(None), []
+    for k in range(jobs.size()):
+        description, stages = str(jobs.apply(k).description().getOrElse(None)), jobs.apply(k).stageIds()
+        if "many.fov, " not in description or "median" not in description:
+            continue
+        for stage in range(stages.size()):
+            found = store.lastStageAttempt(stages.apply(stage)).accumulatorUpdates()
+            counts += [(found.apply(i).name(), int(found.apply(i).value())) for i in range(found.size())]
+    assert [name for name, _ in counts] == ["many.fov: tasks done"] and 0 < counts[0][1] <= 48, (counts, told)
+
+
+@there
 def a_bad_item_is_named_and_the_others_are_done(folder):
     for k in range(8):
         np.save(folder / f"in{k}.npy", np.random.default_rng(k).integers(0, 255, (64, 64), np.uint8))

@@ -157,22 +157,53 @@ def _on_all(sc, run, description, functions, look=lambda: None, resources=None):
     return problems(_Job(sc, f"fovea-{run.token}", description, rdd.collect).wait(look))
 
 
+class _Accumulator:
+    """A number of the driver's that Spark's pages show among the accumulators of the stages that run. Tasks in Python can add to
+    none that has a name, so the driver puts it there; where a version of Spark keeps its stages otherwise, it is not shown."""
+
+    def __init__(self, sc, name):
+        self.sc, self.stages = sc, sc._jsc.sc().dagScheduler().stageIdToStage
+        self.long = sc._jsc.sc().longAccumulator(name)
+
+    def show(self, value):
+        """The number from now on."""
+        self.long.add(value - self.long.value())
+        option = self.sc._jvm.scala.Option.apply
+        info = self.long.toInfo(option(None), option(self.long.value()))
+        for stage in self.sc.statusTracker().getActiveStageIds():
+            self.stages().apply(stage).latestInfo().accumulables().put(self.long.id(), info)
+
+
 class _Milestones:
-    """Lines in Spark's list of jobs that say how far a run is: jobs without tasks, which cost nothing."""
+    """How far a run is, in Spark's pages: an accumulator, and lines in the list of jobs, jobs without tasks, which cost nothing."""
 
     def __init__(self, sc, run, told):
         self.sc, self.run, self.told, self.next = sc, run, told, STEP
+        self.accumulator, self.shown = None, 0
+
+    def _show(self, what, done):
+        """In the accumulator, which is not worth a run."""
+        from py4j.protocol import Py4JError
+        if done == self.shown:
+            return
+        self.shown = done
+        try:
+            self.accumulator = self.accumulator or _Accumulator(self.sc, f"{self.run.name}: {what} done")
+            self.accumulator.show(done)
+        except Py4JError:  # the stage has just ended, or Spark has changed inside
+            pass
 
     def look(self):
         """Tells how far it is, if that is news."""
         state = self.run.look()
         if self.told:
             self.told(state["fraction"])
+        done, tasks = (sum(s[key] for s in state["stages"]) for key in ("done", "tasks"))
+        what = "items" if state["collection"] else "tasks"
+        self._show(what, done)
         if state["fraction"] < self.next or state["fraction"] >= 1:
             return
         self.next = state["fraction"] + STEP
-        done, tasks = (sum(s[key] for s in state["stages"]) for key in ("done", "tasks"))
-        what = "items" if state["collection"] else "tasks"
         self.sc.setJobGroup(f"fovea-{self.run.token}", f"{self.run.name}: {state['fraction']:.0%}, {done} of {tasks} {what}")
         self.sc.emptyRDD().collect()
 
