@@ -20,12 +20,13 @@ typedef struct fv_clean_options {
     bool               runs;      /* records of finished and of dead runs */
     bool               results;   /* intermediate results, from which later runs go on */
     bool               leftovers; /* unfinished outputs and leases of dead runs, in and below `folders`; trials of estimates */
+    bool               streams;   /* how far streams are, and scans that they have not completed: they begin anew then */
     bool               notes;     /* which files Fovea made: these then count as foreign */
     const char *const *folders;
     int                nfolders;
     double             older;                       /* only what was not used for so many seconds */
     bool               tell_only;                   /* change nothing */
-    void (*found)(void *context, const char *path); /* every leftover and run; NULL: not wanted */
+    void (*found)(void *context, const char *path); /* every leftover, run and stream; NULL: not wanted */
     void *context;
 } fv_clean_options;
 
@@ -35,8 +36,8 @@ typedef struct fv_clean_count {
 
 typedef struct fv_cleaned {
     char           place[512]; /* the store's folder */
-    fv_clean_count runs, results, leftovers, notes;
-    int64_t        live; /* runs that live or may live, which stayed */
+    fv_clean_count runs, results, leftovers, streams, notes;
+    int64_t        live; /* runs and streams that live or may live, which stayed */
 } fv_cleaned;
 
 FV_API fv_status fv_clean(const fv_clean_options *options, fv_cleaned *cleaned, fv_error *error);

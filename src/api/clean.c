@@ -98,6 +98,32 @@ static void look_at_run(cleaning *c, const char *folder, const char *name) {
     free(run);
 }
 
+/* ---------------------------------------------------------------- streams */
+
+/* A process of a stream holds a lease on its log. */
+static bool stream_lives(const char *stream) {
+    DIR *dir = opendir(stream);
+    bool lives = false;
+    for (const struct dirent *entry; dir && !lives && (entry = readdir(dir));) {
+        size_t length = strlen(entry->d_name);
+        if (entry->d_name[0] == '.' || length < 5 || strcmp(entry->d_name + length - 4, ".log")) continue;
+        char *log = fv__sprintf("%s/%s", stream, entry->d_name);
+        lives = fv__lease_busy(log);
+        free(log);
+    }
+    if (dir) closedir(dir);
+    return lives;
+}
+
+static void look_at_stream(cleaning *c, const char *folder, const char *name) {
+    char *stream = fv__sprintf("%s/%s", folder, name);
+    if (stream_lives(stream))
+        c->cleaned->live++;
+    else if (c->options->streams)
+        take(c, stream, &c->cleaned->streams);
+    free(stream);
+}
+
 /* ---------------------------------------------------------------- leftovers */
 
 /* trial-PID-TIME of an estimate that was killed. */
@@ -136,8 +162,10 @@ static void look_at_file(cleaning *c, const char *folder, const char *name) {
 static void clean_place(cleaning *c) {
     const fv_clean_options *o = c->options;
     char                   *runs = fv__sprintf("%s/runs", c->place), *store = fv__sprintf("%s/store", c->place);
+    char                   *streams = fv__sprintf("%s/streams", c->place);
     char                   *notes = fv__sprintf("%s/outputs", c->place), *list = fv__sprintf("%s/outputs.log", c->place);
     each_entry(c, runs, look_at_run);
+    each_entry(c, streams, look_at_stream);
     if (o->results) c->cleaned->results.bytes = fv__store_clean(store, o->older, o->tell_only);
     if (o->leftovers) each_entry(c, c->place, look_at_trial);
     if (o->notes && !c->cleaned->live) { /* a run that lives writes them */
@@ -147,10 +175,12 @@ static void clean_place(cleaning *c) {
     if (!o->tell_only) { /* what is empty now */
         rmdir(runs);
         rmdir(store);
+        rmdir(streams);
         rmdir(c->place);
     }
     free(runs);
     free(store);
+    free(streams);
     free(notes);
     free(list);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    bool        all, runs, results, leftovers, dry_run, quiet;
+    bool        all, runs, results, leftovers, streams, dry_run, quiet;
     const char *older, *store;
 } clean_options;
 
@@ -15,6 +15,7 @@ static const fv_option options[] = {
     FV_OPTION(clean_options, runs, .doc = "remove the records of runs, which `fovea report` shows"),
     FV_OPTION(clean_options, results, .doc = "remove intermediate results, from which later runs go on"),
     FV_OPTION(clean_options, leftovers, .doc = "remove what killed runs left unfinished beside their outputs"),
+    FV_OPTION(clean_options, streams, .doc = "forget how far streams are, and scans that they have not completed"),
     FV_OPTION(clean_options, older, .argument = "TIME", .doc = "only what was not used for so long: 90m, 12h, 7d"),
     FV_OPTION(clean_options, dry_run, .letter = 'n', .doc = "remove nothing and say what would be removed"),
     FV_OPTION(clean_options, quiet, .letter = 'q', .doc = "do not list what is removed"),
@@ -42,6 +43,7 @@ static int show(const clean_options *o, double older, const char *const *folders
                                .runs = true,
                                .results = true,
                                .leftovers = true,
+                               .streams = true,
                                .notes = true,
                                .older = older,
                                .folders = folders,
@@ -57,10 +59,12 @@ static int show(const clean_options *o, double older, const char *const *folders
     put_count("  runs", "run", found.runs);
     put_count("  intermediate results", "", found.results);
     put_count("  unfinished leftovers", "file", found.leftovers);
+    put_count("  streams", "stream", found.streams);
     put_count("  notes about outputs", "", found.notes);
     if (found.live)
         printf("  %lld run%s untouched\n", (long long)found.live, found.live == 1 ? " lives and stays" : "s live and stay");
-    printf("nothing was removed: --runs, --results, --leftovers or --all does that, with --older 7d only what is old\n");
+    printf(
+        "nothing was removed: --runs, --results, --leftovers, --streams or --all does that, with --older 7d only what is old\n");
     return FV_EXIT_WELL;
 }
 
@@ -74,11 +78,12 @@ static int run(const void *options_, int nargs, char **args) {
         fv_complain("clean", "--older %s: expected a time such as 90m, 12h or 7d", o->older);
         return FV_EXIT_REFUSED;
     }
-    if (!o->all && !o->runs && !o->results && !o->leftovers) return show(o, older, folders, nfolders);
+    if (!o->all && !o->runs && !o->results && !o->leftovers && !o->streams) return show(o, older, folders, nfolders);
     fv_clean_options asked = { .store = o->store,
                                .runs = o->all || o->runs,
                                .results = o->all || o->results,
                                .leftovers = o->all || o->leftovers,
+                               .streams = o->all || o->streams,
                                .notes = o->all,
                                .older = older,
                                .folders = folders,
@@ -93,7 +98,8 @@ static int run(const void *options_, int nargs, char **args) {
         fv_complain("clean", "%s", error.message);
         return FV_EXIT_REFUSED;
     }
-    fv_size_format(found.runs.bytes + found.results.bytes + found.leftovers.bytes + found.notes.bytes, size);
+    fv_size_format(found.runs.bytes + found.results.bytes + found.leftovers.bytes + found.streams.bytes + found.notes.bytes,
+                   size);
     printf("%s %s\n", size, o->dry_run ? "would be free" : "are free again");
     if (found.live)
         printf("%lld run%s untouched\n", (long long)found.live, found.live == 1 ? " lives and stays" : "s live and stay");
