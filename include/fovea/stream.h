@@ -30,6 +30,7 @@ typedef struct fv_stream_options {
     const char *scan;         /* frames become slices of scans along an axis of this name; NULL: each is an item */
     int64_t     count;        /* frames of a scan; 0: frames say, or silence */
     int64_t     window;       /* so many frames in a row are a scan, whatever their key; 0: the key tells */
+    double      period;       /* frames of so many seconds are a scan, whatever their key; 0: the key tells */
     double      silence;      /* seconds without a new frame that end a scan; 0: none do */
     int64_t     preview;      /* frames of a scan between previews; 0: none */
     const char *to;           /* kafka://HOST/TOPIC for results, too; NULL: none */

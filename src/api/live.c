@@ -111,6 +111,7 @@ static char *folder_of(const fv_pipeline *p, const fv_stream_run *run, const cha
     fv__hasher_text(&hasher, run->address);
     fv__hasher_text(&hasher, run->options->scan ? run->options->scan : "");
     fv__hasher_int(&hasher, run->options->window);
+    if (run->options->period > 0) fv__hasher_add(&hasher, &run->options->period, sizeof run->options->period);
     fv__hash_format(fv__hasher_finish(&hasher), text);
     return fv__sprintf("%s/streams/%.16s", place, text);
 }
@@ -127,11 +128,14 @@ static fv_status check_options(const fv_stream_options *o, fv_error *error) {
     if ((o->count || o->silence > 0 || o->preview) && !o->scan)
         return fv_fail(error, FV_ERROR_USAGE,
                        "--count, --silence and --preview are about scans; --scan AXIS makes scans of frames");
-    if (o->window && !o->scan)
+    if ((o->window || o->period > 0) && !o->scan)
         return fv_fail(error, FV_ERROR_USAGE,
-                       "--window %lld: say with --scan along which axis the frames of a window lie, as "
-                       "--scan t",
-                       (long long)o->window);
+                       "--window: say with --scan along which axis the frames of a window lie, as --scan t");
+    if (o->period > 0 && o->bind && strstr(o->bind, "=watch:"))
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "--window with a time is for messages, which tell when they were sent; give files a number of frames");
+    if (o->period > 0 && o->count)
+        return fv_fail(error, FV_ERROR_USAGE, "--count: a window of a time has as many frames as come in it");
     if (o->preview && !o->count && !o->window)
         return fv_fail(error, FV_ERROR_USAGE, "--preview needs to know how long a scan will be: --count");
     return FV_OK;
@@ -140,7 +144,7 @@ static fv_status check_options(const fv_stream_options *o, fv_error *error) {
 static fv_status open_log(fv_stream_run *run, fv_error *error) {
     fv_growing_options growing = { .axis = run->options->scan,
                                    .count = run->options->window ? run->options->window : run->options->count,
-                                   .silence = run->options->silence,
+                                   .silence = run->options->silence > 0 ? run->options->silence : run->options->period,
                                    .every = run->options->preview };
     FV_TRY(fv__stream_log_open(run->folder, run->name, &run->log, error));
     if (!growing.axis) return learn(run, error);

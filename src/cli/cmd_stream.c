@@ -3,6 +3,7 @@
 #include "stopping.h"
 #include <fovea/memory.h>
 #include <fovea/stream.h>
+#include <fovea/text.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ typedef struct {
     const char *bind;
     const char *scan;
     int64_t     count;
-    int64_t     window;
+    const char *window;
     double      silence;
     const char *preview;
     const char *to;
@@ -45,8 +46,9 @@ static const fv_option options[] = {
     FV_OPTION(stream_options, count, .min = 1, .max = 1e9, .argument = "N", .doc = "frames that make a scan complete"),
     FV_OPTION(stream_options, silence, .min = 0, .max = 1e6, .argument = "SECONDS",
               .doc = "a scan is complete when no frame came for so long"),
-    FV_OPTION(stream_options, window, .min = 1, .max = 1e9, .argument = "N",
-              .doc = "with --scan: so many frames in a row make a scan, whatever their key"),
+    FV_OPTION(stream_options, window, .argument = "N|TIME",
+              .doc = "with --scan: so many frames in a row make a scan, whatever their key; or those of so long a time, such as "
+                     "10s or 5m"),
     FV_OPTION(stream_options, preview, .argument = "every=N",
               .doc = "run the pipeline on a scan after each N frames too; results are named NAME-preview"),
     FV_OPTION(stream_options, to, .argument = "ADDRESS", .doc = "send results there as messages, too: kafka://HOST:PORT/TOPIC"),
@@ -106,10 +108,19 @@ static void print_summary(const fv_stream_facts *f) {
     fprintf(stderr, "\n");
 }
 
+/* Frames or a time. */
+static bool read_window(const char *text, long long *frames, double *seconds) {
+    char more;
+    if (sscanf(text, "%lld%c", frames, &more) == 1) return *frames > 0;
+    *frames = 0;
+    return fv_time_parse(text, seconds) && *seconds >= 1e-3 && *seconds < 1e9;
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const stream_options *o = options_;
     int                   status;
-    long long             every = 0;
+    long long             every = 0, window = 0;
+    double                period = 0;
     char                  more;
     fv_error              error = { 0 };
     fv_stream_facts       facts;
@@ -117,12 +128,17 @@ static int run(const void *options_, int nargs, char **args) {
         fv_complain("stream", "--preview %s: expected every=N, as every=10", o->preview);
         return FV_EXIT_REFUSED;
     }
+    if (o->window && !read_window(o->window, &window, &period)) {
+        fv_complain("stream", "--window %s: expected a number of frames, as 100, or a time, as 10s or 5m", o->window);
+        return FV_EXIT_REFUSED;
+    }
     fv_pipeline *pipeline = fv_pipeline_from_options("stream", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_stream_options stream = { .bind = o->bind,
                                  .scan = o->scan,
                                  .count = o->count,
-                                 .window = o->window,
+                                 .window = window,
+                                 .period = period,
                                  .silence = o->silence,
                                  .preview = every,
                                  .to = o->to,

@@ -197,7 +197,20 @@ fv_status fv__growing_add(fv_growing *g, const fv_frame *frame, fv_scan_file **o
     return status;
 }
 
+int64_t fv__growing_next(const fv_growing *g, const char *scan) {
+    for (int64_t i = 0; i < g->nscans; i++)
+        if (!strcmp(g->scans[i]->name, scan)) return g->scans[i]->most;
+    return 0;
+}
+
 /* ---------------------------------------------------------------- complete ones */
+
+void fv__growing_end_before(fv_growing *g, int partition, const char *name) {
+    for (int64_t i = 0; i < g->nscans; i++) {
+        fv_scan_file *scan = g->scans[i];
+        if (scan->partition == partition && !scan->length && strcmp(scan->name, name) < 0) scan->length = scan->most;
+    }
+}
 
 fv_scan_file *fv__growing_ready(fv_growing *g, bool over, bool *preview) {
     double now = fv__now();

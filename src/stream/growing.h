@@ -47,6 +47,10 @@ fv_status fv__growing_add(fv_growing *growing, const fv_frame *frame, fv_scan_fi
 fv_scan_file *fv__growing_ready(fv_growing *growing, bool over, bool *preview);
 /* A scan with frames that could be added to sums which are not complete before the scan is; NULL: none. */
 fv_scan_file *fv__growing_summable(fv_growing *growing);
+/* The number that a frame gets which is put behind all others of its scan. */
+int64_t fv__growing_next(const fv_growing *growing, const char *scan);
+/* No more frames come of scans of a partition whose names come before this one: they are complete. */
+void fv__growing_end_before(fv_growing *growing, int partition, const char *scan);
 /* The frames of a partition go to another process, and its scans with them. */
 void    fv__growing_leave(fv_growing *growing, int partition);
 int64_t fv__growing_count(const fv_growing *growing); /* scans that grow */

@@ -10,13 +10,50 @@
 #define APPLY 0.25   /* seconds between writing rows to tables */
 #define GATHER 0.015 /* seconds in which a batch grows while frames queue up */
 
+/* ---------------------------------------------------------------- a full disk */
+
+/* A full disk, or a file that somebody else has: says so once, waits, and gives true: try again. Not while the stream ends. */
+static bool wait_for_room(fv_stream_run *run, fv_status status, const fv_error *error, bool *told) {
+    if ((status != FV_ERROR_FULL && status != FV_ERROR_BUSY) || run->failed) return false;
+    if (!*told) fv__log("fovea: %s; waiting", error->message);
+    *told = true;
+    sleep(1);
+    return true;
+}
+
+/* Frames whose files found no room are done again, when there is some. */
+static fv_errand *do_again(fv_stream_run *run, fv_errand *works) {
+    fv_queue kept = { 0 }, again = { 0 };
+    fv_error error = { 0 };
+    for (fv_errand *w = works, *next; w; w = next) {
+        bool full = w->error.code == FV_ERROR_FULL && w->fate != FV_FATE_PREVIEW;
+        next = w->next;
+        if (full) error = w->error;
+        fv__queue_put(full ? &again : &kept, w);
+    }
+    bool told = false;
+    if (!again.first || !wait_for_room(run, FV_ERROR_FULL, &error, &told)) {
+        for (fv_errand *w; (w = fv__queue_take(&again));) fv__queue_put(&kept, w); /* the stream ends: they have failed */
+        return kept.first;
+    }
+    pthread_mutex_lock(&run->mutex);
+    for (fv_errand *w; (w = fv__queue_take(&again));) {
+        fv__made_release(&w->made);
+        w->error = (fv_error){ 0 };
+        fv__queue_put(&run->todo, w);
+    }
+    pthread_cond_broadcast(&run->ready);
+    pthread_mutex_unlock(&run->mutex);
+    return kept.first;
+}
+
 /* ---------------------------------------------------------------- files */
 
 static void give_up(fv_stream_run *run, fv_errand *work) {
     for (int i = 0; i < work->made.noutputs; i++) fv__outputs_abandon(run->text.outputs, work->made.outputs[i]);
 }
 
-/* Outputs get their names; a frame one of whose files could not has failed. A full disk is waited for. */
+/* Outputs get their names; a frame one of whose files could not has failed. */
 static void name_files(fv_stream_run *run, fv_errand *batch) {
     fv_error error = { 0 };
     for (fv_errand *w = batch; w; w = w->next)
@@ -158,15 +195,25 @@ static void tell_source(fv_stream_run *run, const fv_errand *works) {
     }
 }
 
+static fv_status append_patiently(fv_stream_run *run, const fv_log_batch *batch, fv_error *error) {
+    bool told = false;
+    for (;;) {
+        pthread_mutex_lock(&run->logging);
+        fv_status status = fv__stream_log_commit(run->log, batch, error);
+        pthread_mutex_unlock(&run->logging);
+        if (!wait_for_room(run, status, error, &told)) return status;
+    }
+}
+
+/* The files of these have their names. */
 static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch *batch, fv_error *error) {
-    name_files(run, works);
-    FV_TRY(sync_scans(works, error));
+    bool      told = false;
+    fv_status status;
+    while (wait_for_room(run, status = sync_scans(works, error), error, &told)) {
+    }
+    FV_TRY(status);
     fv__log_batch_clear(batch);
     for (fv_errand *w = works; w; w = w->next) {
-        if (w->error.code == FV_ERROR_FULL) {
-            *error = w->error;
-            return FV_ERROR_FULL;
-        }
         if (w->error.code != FV_OK && w->fate == FV_FATE_DONE) w->fate = FV_FATE_FAILED;
         if (w->frame) FV_TRY(put_aside(run, w, error));
         if (w->error.code == FV_OK && run->to) FV_TRY(send_results(run, w, error));
@@ -181,10 +228,7 @@ static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch
     for (const fv_errand *w = works; w; w = w->next) note_marks(run, w, batch);
     note_positions(run, works, batch);
     pthread_mutex_unlock(&run->mutex);
-    pthread_mutex_lock(&run->logging);
-    fv_status status = fv__stream_log_commit(run->log, batch, error);
-    pthread_mutex_unlock(&run->logging);
-    return status;
+    return append_patiently(run, batch, error);
 }
 
 /* ---------------------------------------------------------------- the thread */
@@ -223,11 +267,7 @@ static fv_status apply(fv_stream_run *run, bool last, fv_error *error) {
         pthread_mutex_lock(&run->mutex);
         run->facts.rows += rows;
         pthread_mutex_unlock(&run->mutex);
-        bool wait = status == FV_ERROR_FULL || status == FV_ERROR_BUSY;
-        if (!wait || (last && told)) return status;
-        if (!told) fv__log("fovea: %s; waiting", error->message);
-        told = true;
-        sleep(1);
+        if ((last && told) || !wait_for_room(run, status, error, &told)) return status;
     }
 }
 
@@ -262,6 +302,8 @@ void *fv__stream_commit(void *context) {
     fv_status      status = FV_OK;
     for (bool over = false;;) {
         fv_errand *works = take_all(run, &over);
+        name_files(run, works);
+        works = do_again(run, works);
         if (works) {
             status = commit_batch(run, works, &batch, &error);
             if (status == FV_OK) tell_source(run, works);

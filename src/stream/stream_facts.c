@@ -93,7 +93,7 @@ static char *print_json(cJSON *json) {
 
 char *fv__rows_json(const fv_table_type *type, const fv_bytes *rows) { return print_json(rows_of(type, rows)); }
 
-static double clock_now(void) {
+double fv__clock(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -102,7 +102,7 @@ static double clock_now(void) {
 static cJSON *new_event(const char *what) {
     cJSON *event = cJSON_CreateObject();
     cJSON_AddStringToObject(event, "event", what);
-    cJSON_AddNumberToObject(event, "time", clock_now());
+    cJSON_AddNumberToObject(event, "time", fv__clock());
     return event;
 }
 
@@ -143,7 +143,7 @@ static void tell_event(fv_stream_run *run, const fv_errand *work) {
     cJSON                   *event = new_event(names[work->fate]);
     cJSON_AddStringToObject(event, "item", work->name);
     if (work->frame) cJSON_AddNumberToObject(event, "seconds", fv__now() - work->frame->arrived);
-    if (work->frame && !isnan(work->frame->time)) cJSON_AddNumberToObject(event, "delay", clock_now() - work->frame->time);
+    if (work->frame && !isnan(work->frame->time)) cJSON_AddNumberToObject(event, "delay", fv__clock() - work->frame->time);
     if (work->scan) cJSON_AddNumberToObject(event, "frames", (double)work->frames);
     const char *why = work->fate == FV_FATE_DEAD ? work->frame->why : work->error.code != FV_OK ? work->error.message : NULL;
     if (why) cJSON_AddStringToObject(event, "why", why);
@@ -182,7 +182,7 @@ static cJSON *describe(fv_stream_run *run) {
     cJSON_AddStringToObject(root, "state", "running");
     cJSON_AddStringToObject(root, "source", run->address);
     cJSON_AddNumberToObject(root, "pid", getpid());
-    cJSON_AddNumberToObject(root, "updated", clock_now());
+    cJSON_AddNumberToObject(root, "updated", fv__clock());
     const struct {
         const char *name;
         double      value;

@@ -123,6 +123,7 @@ void      fv__stream_note(fv_stream_run *run);                         /* the fi
 void      fv__stream_forget(fv_stream_run *run);                       /* it goes with the stream */
 fv_status fv__stream_metrics_open(fv_stream_run *run, int port, fv_error *error);
 void      fv__stream_metrics_answer(fv_stream_run *run); /* whoever asks; never waits */
+double    fv__clock(void);                               /* seconds since 1970 */
 void      fv__stream_event(fv_stream_run *run, const char *json);
 char     *fv__rows_json(const fv_table_type *type, const fv_bytes *rows); /* a list of objects; the caller frees */
 

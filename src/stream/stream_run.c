@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/session.h"
 #include "stream/stream_parts.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -226,17 +227,33 @@ static void *run_all(void *context) {
 
 /* ---------------------------------------------------------------- taking */
 
-/* Counts a frame in a window instead of its scan. */
+/* The name of a period, by the time at which it begins, so that names are in the order of time. */
+static char *period_name(const fv_stream_run *run, const fv_frame *frame) {
+    double    period = run->options->period, sent = isnan(frame->time) ? fv__clock() : frame->time;
+    double    begin = floor(sent / period) * period;
+    time_t    seconds = (time_t)begin;
+    struct tm utc;
+    char      text[32], fine[16] = "";
+    gmtime_r(&seconds, &utc);
+    strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
+    if (period != floor(period)) snprintf(fine, sizeof fine, ".%03d", (int)((begin - (double)seconds) * 1000) % 1000);
+    return run->topic ? fv__sprintf("window-%d-%s%s", frame->partition, text, fine) : fv__sprintf("window-%s%s", text, fine);
+}
+
+/* Counts a frame in a window instead of its scan. A period is complete when a frame of a later one comes. */
 static void put_into_window(const fv_stream_run *run, fv_frame *frame) {
     int64_t n = run->options->window, number = run->topic ? frame->offset : frame->index;
+    char   *name = !n           ? period_name(run, frame)
+                   : run->topic ? fv__sprintf("window-%d-%06lld", frame->partition, (long long)(number / n))
+                                : fv__sprintf("window-%06lld", (long long)(number / n));
     free(frame->scan);
     free(frame->path);
-    frame->scan = run->topic ? fv__sprintf("window-%d-%06lld", frame->partition, (long long)(number / n))
-                             : fv__sprintf("window-%06lld", (long long)(number / n));
-    frame->index = number % n;
+    frame->scan = name;
+    frame->index = n ? number % n : fv__growing_next(run->growing, name);
     frame->path = fv__frame_path(&run->names, frame->scan, frame->index);
     frame->end = false;
     frame->length = n;
+    if (!n) fv__growing_end_before(run->growing, frame->partition, name);
 }
 
 typedef enum standing { STANDING_NEW, STANDING_AGAIN, STANDING_LATE } standing;
@@ -247,7 +264,8 @@ static standing stand(fv_stream_run *run, const fv_frame *frame) {
     char *over = run->growing ? fv__sprintf("%s%s", FV_MARK_OVER, frame->scan) : NULL;
     bool  again = fv__seen_has(&run->taken, frame->scan, frame->index) ||
                  fv__seen_has(&run->state.seen, staged ? staged : frame->scan, frame->index);
-    bool     late = over && fv__seen_has(&run->state.seen, over, 0);
+    bool late = over && fv__seen_has(&run->state.seen, over, 0);
+    if (late && run->options->period > 0) again = false; /* it has no number in a window that is gone */
     standing result = again ? STANDING_AGAIN : late ? STANDING_LATE : STANDING_NEW;
     if (result == STANDING_NEW) {
         const fv_seen_scan *scan = fv__seen_scan(&run->taken, frame->scan);
@@ -269,10 +287,22 @@ static fv_errand *new_work(fv_frame *frame, fv_fate fate) {
     return work;
 }
 
+static bool is_enough(const fv_stream_run *run) {
+    return (run->options->cancel && *run->options->cancel) || run->failed ||
+           (run->options->limit && run->facts.frames >= run->options->limit);
+}
+
 /* Into the file of its scan; what is left is to commit that. */
 static fv_status grow(fv_stream_run *run, fv_errand *work, fv_error *error) {
     fv_frame *frame = work->frame;
-    FV_TRY(fv__growing_add(run->growing, frame, &work->scan, &frame->why, error));
+    bool      told = false;
+    fv_status status;
+    while ((status = fv__growing_add(run->growing, frame, &work->scan, &frame->why, error)) == FV_ERROR_FULL && !is_enough(run)) {
+        if (!told) fv__log("fovea: %s; waiting", error->message);
+        told = true;
+        sleep(1);
+    }
+    FV_TRY(status);
     work->fate = frame->why ? FV_FATE_DEAD : FV_FATE_STAGED;
     if (work->scan) work->frames = work->scan->have_count;
     if (work->scan && (frame->end || frame->length)) work->length = work->scan->length;
@@ -282,7 +312,7 @@ static fv_status grow(fv_stream_run *run, fv_errand *work, fv_error *error) {
 
 static fv_status accept_frame(fv_stream_run *run, fv_frame *frame, fv_error *error) {
     bool only_end = frame->end && !frame->bytes && !frame->why;
-    if (run->options->window && !frame->why) put_into_window(run, frame);
+    if ((run->options->window || run->options->period > 0) && !frame->why) put_into_window(run, frame);
     pthread_mutex_lock(&run->mutex);
     run->facts.frames++;
     run->facts.bytes += (int64_t)frame->bytes;
@@ -380,11 +410,6 @@ static bool has_room(fv_stream_run *run) {
     }
     pthread_mutex_unlock(&run->mutex);
     return room;
-}
-
-static bool is_enough(const fv_stream_run *run) {
-    return (run->options->cancel && *run->options->cancel) || run->failed ||
-           (run->options->limit && run->facts.frames >= run->options->limit);
 }
 
 static fv_status take_frames(fv_stream_run *run, fv_error *error) {

@@ -348,6 +348,24 @@ def windows_are_scans_of_so_many_frames_in_a_row(folder):
 
 # ---------------------------------------------------------------- examples
 
+@test
+def windows_of_a_time_hold_the_frames_that_were_sent_in_it(folder):
+    images = frames(7, size=16)
+    times = [1000.5, 1003.9, 1009.99, 1010, 1011, 1041, 1005]  # the last one comes when its window is complete
+    text = 's = read("scans/*.npy")\nwrite(project(s, "t", "mean"), "out/{stem}.npy")\nwrite(max(s), "most.csv")\n'
+    stdin = b"".join(headed(image, "k", i, time=at) for i, (image, at) in enumerate(zip(images, times)))
+    _, said = stream(folder, text, "--bind", "s=-", "--scan", "t", "--window", "10s", stdin=stdin)
+    assert "6 of 7 frames done" in said and "3 scans" in said and "1 too late" in said, said
+    made = sorted((pathlib.Path(folder) / "out").glob("*.npy"))
+    assert [path.name for path in made] == [f"window-19700101T00{at}.npy" for at in ("1640", "1650", "1720")], made
+    for path, part in zip(made, (images[:3], images[3:5], images[5:6])):
+        assert numpy.allclose(numpy.load(path), numpy.mean(part, axis=0), atol=1e-4)
+    _, said = stream(folder, text, "--bind", "s=-", "--scan", "t", "--window", "10 apples", code=2)
+    assert "expected a number of frames, as 100, or a time, as 10s or 5m" in said, said
+    _, said = stream(folder, text, "--bind", "s=watch:scans", "--scan", "t", "--window", "10s", code=2)
+    assert "is for messages" in said, said
+
+
 def example(name, folder):
     done = subprocess.run([str(ROOT / "examples" / name)], cwd=folder, env=dict(os.environ, FOVEA=FOVEA), capture_output=True,
                           text=True, timeout=600, check=False)
@@ -414,6 +432,57 @@ alert(cells, "mean < 10")
     assert len(printed.splitlines()) == 3 and "a_1" in printed and "a_3" in printed, printed
     _, said = stream(folder, text.replace("mean <", "men <"), "--bind", "scans=-", stdin=stdin, code=2)
     assert "no column men" in said and "did you mean mean?" in said, said
+
+
+@test
+def clean_forgets_streams_but_not_one_that_runs(folder):
+    put(folder, frames(2))
+    process = subprocess.Popen([FOVEA, "stream", "-q", write_text(folder, COUNT), "--bind", "scans=watch:scans"], cwd=folder)
+    wait_for("the results", lambda: len(list((pathlib.Path(folder) / "out").glob("a_*.tif"))) == 2)
+    assert "lives and stays" in run("clean", "--streams", folder=folder).stdout
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=120) == 0
+    assert "1 stream" in run("clean", folder=folder).stdout
+    assert "streams/" in run("clean", "--streams", folder=folder).stdout
+    assert not (pathlib.Path(folder) / ".fovea" / "streams").exists()
+    _, said = stream(folder, COUNT, "--bind", "scans=watch:scans", "--once")
+    assert "2 of 2 frames done" in said, said
+
+
+@test
+def a_full_disk_is_waited_for_and_no_frame_is_lost(folder):
+    """Results and log on a small file system, which is filled by somebody else for a while."""
+    images = frames(12, size=128)
+    disk = pathlib.Path(folder) / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+        raise Skip("no file system can be mounted here")
+    try:
+        text = 's = read("scans/*.npy")\nwrite(gaussian(s, 1), "{stem}.tif", compression = "none")\nwrite(mean(s), "means.db")\n'
+        put(folder, images[:2], "in/a_%02d.npy")
+        process = subprocess.Popen([FOVEA, "stream", write_text(disk, text), "--bind", "s=watch:../in"], cwd=disk,
+                                   stderr=subprocess.PIPE, text=True)
+        wait_for("two results", lambda: len(list(disk.glob("a_*.tif"))) == 2)
+        ballast = os.open(disk / "ballast", os.O_WRONLY | os.O_CREAT)
+        try:
+            while True:
+                os.write(ballast, bytes(4096))
+        except OSError:
+            os.close(ballast)
+        put(folder, images, "in/b_%02d.npy")
+        said = process.stderr.readline()
+        while "waiting" not in said:
+            assert said, "the stream ended"
+            said = process.stderr.readline()
+        (disk / "ballast").unlink()
+        wait_for("all results", lambda: len(list(disk.glob("b_*.tif"))) == len(images))
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 0 and "14 of 14 frames done" in said and "failed" not in said, said
+        with sqlite3.connect(disk / "means.db") as database:
+            assert database.execute("SELECT count(*), count(DISTINCT item) FROM means").fetchone() == (14, 14)
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], capture_output=True, check=False)
 
 
 @test
