@@ -94,6 +94,8 @@ def cxi_in_si_units():
         check(folder, "scan.cxi", 'read_positions("scan.cxi", sign = [1, -1])', AT * (1, -1))
         cut = AT * (16 / HEIGHT, 12 / WIDTH)  # smaller frames, larger pixels
         check(folder, "scan.cxi", 'read_positions("scan.cxi", size = [16, 12])', cut)
+        half = positions(folder, 'read_positions("scan.cxi", first = 1, every = 2)')
+        near(half, given(folder, AT[1::2]), "every other position", relative=1e-4)
         fovea(folder, "run", "--quiet", "-e", 'write(read("scan.cxi", path = "mask") == 0, "mask.npy")\n'
               'write(read("scan.cxi", path = "probe"), "probe.npy")')
         same(np.load(f"{folder}/mask.npy"), FRAMES[0] != 0)
@@ -234,6 +236,25 @@ def results_are_read_as_the_field_expects():
         for name in ("object.cxi", "object.h5"):
             fovea(folder, "run", "--quiet", "--overwrite", "-e", f'write(read("{name}"), "again.npy")')
             same(np.load(f"{folder}/again.npy"), obj)
+
+
+@test
+def the_example_goes_from_a_cxi_file_to_the_phase():
+    examples = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, examples / "ptycho_scan.py"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        fovea(folder, "run", "--quiet", "--set", "iterations=25", str(examples / "ptycho_cxi.fov"))
+        with h5py.File(f"{folder}/object.cxi") as f:
+            phase = np.angle(f["entry_1/image_1/data"][()])
+        y, x = np.mgrid[:phase.shape[0], :phase.shape[1]] - (88 - 20)  # the middle of the star, less what was cut off
+        part = (np.hypot(y, x) > 25) & (np.hypot(y, x) < 50)
+        metal = np.sin(18 * np.arctan2(y, x)) > 0
+        step = np.median(phase[part & ~metal]) - np.median(phase[part & metal])
+        if not 0.7 < step < 0.9:
+            raise Difference(f"the star is {step:.3f} radians deep, not 0.8")
+        for name in ("look.png", "phase.png", "frc.png", "residuals.csv"):
+            if not pathlib.Path(folder, name).stat().st_size:
+                raise Difference(f"{name} is empty")
 
 
 test.main()

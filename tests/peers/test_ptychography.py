@@ -114,6 +114,21 @@ def diffraction_is_the_transform_of_probe_times_object():
 
 
 @test
+def a_detector_near_by_sees_the_wave_after_its_way():
+    obj, probe = make_object(), make_probe()
+    positions, near_by = [(0, 0), (3.25, 7.5), (20, 20)], 9.5
+    fy, fx = np.fft.fftfreq(N)[:, None], np.fft.fftfreq(N)[None]
+    theirs = []
+    for y, x in positions:
+        iy, ix = int(y), int(x)
+        wave = shifted(probe, y - iy, x - ix) * obj[iy:iy + N, ix:ix + N]
+        theirs.append(np.abs(np.fft.ifft2(np.fft.fft2(wave) * np.exp(-1j * np.pi * near_by * (fy**2 + fx**2))))**2)
+    ours = run(f"diffract(o, p, {text(positions)}, near = {near_by})", o=obj, p=probe)
+    near(ours, theirs, relative=3e-6)
+    same(run(f"diffract(o, p, {text(positions)}, near = {near_by})", "--chunk", "7", o=obj, p=probe), ours)
+
+
+@test
 def a_frame_has_the_counts_of_its_wave():
     obj, probe = np.exp(1j * np.angle(make_object())).astype(np.complex64), make_probe()
     ours = run("diffract(o, p, [4, 5])", o=obj, p=probe)

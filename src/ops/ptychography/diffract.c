@@ -1,4 +1,4 @@
-/* diffract: the frames that a detector far away would see of an object, lit at each position of a scan. */
+/* diffract: the frames that a detector, far away or near, would see of an object that is lit at each position of a scan. */
 #include "base/math.h"
 #include "op/scratch.h"
 #include "ops/ptychography/complex_rows.h"
@@ -6,13 +6,18 @@
 
 typedef struct {
     fv_list positions;
-    double  saturation;
+    double  saturation, near;
 } diffract;
 enum { OBJECT, PROBE };
 
 static const fv_param params[] = {
     FV_PARAM(diffract, positions, .doc = "row and column of each frame's corner in the object, in pixels: y0, x0, y1, x1, ..."),
     FV_PARAM(diffract, saturation, .def = "0", .min = 0, .max = 1e18, .doc = "largest value of the detector; 0: none"),
+    FV_PARAM(
+        diffract, near, .def = "0", .min = -1e9, .max = 1e9, .unit = "px^2",
+        .doc =
+            "a detector near by: wavelength times distance, by the area of a pixel; its pixels are those of the object. 0: far "
+            "away"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -71,7 +76,10 @@ typedef struct {
     double           values[4]; /* no shift; that of this frame */
     float           *probe;     /* [2][height][2][width]: as given, and shifted */
     float           *row, *size;
+    float           *travel; /* cosine and sine of each frequency's phase on its way to a detector near by */
 } work;
+
+static bool is_near(const fv_need *n) { return ((const diffract *)n->params)->near != 0; }
 
 static size_t lay_out(const fv_need *n, work *k, void *memory) {
     int64_t    height = n->out->image.shape[1], width = n->out->image.shape[2];
@@ -80,6 +88,7 @@ static size_t lay_out(const fv_need *n, work *k, void *memory) {
     k->probe = fv__scratch_take(&pieces, 4 * height * width * (int64_t)sizeof(float));
     k->row = fv__scratch_take(&pieces, 2 * width * (int64_t)sizeof(float));
     k->size = fv__scratch_take(&pieces, height * width * (int64_t)sizeof(float));
+    k->travel = fv__scratch_take(&pieces, is_near(n) ? 2 * height * width * (int64_t)sizeof(float) : 0);
     return pieces.used + fv__probe_classes_lay_out(&k->c, height, width, &k->shift, memory ? (char *)memory + pieces.used : NULL);
 }
 
@@ -96,8 +105,37 @@ static void load_probe(const work *k, const fv_block *probe, int64_t mode) {
     }
 }
 
-/* Adds what one mode brings to the frame, zero frequency at the corner. */
-static void add_mode(work *k, const fv_block *object, const double *position) {
+static double frequency(int64_t at, int64_t n) { return (double)(2 * at > n ? at - n : at) / (double)n; }
+
+/* Fresnel's phases, in rows of real and then imaginary parts. */
+static void fill_travel(const work *k, double near) {
+    for (int64_t y = 0; y < k->c.height; y++)
+        for (int64_t x = 0; x < k->c.width; x++) {
+            double v = frequency(y, k->c.height), u = frequency(x, k->c.width);
+            double angle = -0x1.921fb54442d18p+1 * near * (v * v + u * u);
+            float *to = k->travel + 2 * y * k->c.width + x;
+            to[0] = (float)fv__cos(angle);
+            to[k->c.width] = (float)fv__sin(angle);
+        }
+}
+
+/* From the spectrum of the wave behind the object to the wave at the detector. */
+static void travel(const work *k) {
+    int64_t n = k->c.width;
+    for (int64_t y = 0; y < k->c.height; y++) {
+        float *restrict re = k->c.plane + y * k->c.stride, *restrict im = re + n;
+        const float *c = k->travel + 2 * y * n, *s = c + n;
+        for (int64_t x = 0; x < n; x++) {
+            float a = re[x] * c[x] - im[x] * s[x];
+            im[x] = re[x] * s[x] + im[x] * c[x];
+            re[x] = a;
+        }
+    }
+    FV_ISA_NAME(fv__plane_fourier)(&k->c.fourier, k->c.plane, k->c.stride, true);
+}
+
+/* Adds what one mode brings to the frame, of a detector far away zero frequency at the corner. */
+static void add_mode(work *k, const fv_block *object, const double *position, bool near) {
     int64_t n = k->c.width, plane = k->c.height * 2 * n, corner[2];
     for (int d = 0; d < 2; d++) {
         corner[d] = (int64_t)floor(position[d]);
@@ -118,6 +156,7 @@ static void add_mode(work *k, const fv_block *object, const double *position) {
         }
     }
     FV_ISA_NAME(fv__plane_fourier)(&k->c.fourier, k->c.plane, k->c.stride, false);
+    if (near) travel(k);
     for (int64_t y = 0; y < k->c.height; y++) {
         const float *re = k->c.plane + y * k->c.stride, *im = re + n;
 #pragma GCC ivdep
@@ -133,18 +172,21 @@ static fv_status run(fv_run *r, fv_error *error) {
     lay_out(&r->need, &k, r->scratch);
     memset(k.values, 0, sizeof k.values);
     int64_t height = k.c.height, width = k.c.width, modes = probe->region.ndim == 3 ? probe->region.size[0] : 1;
-    float   whole = 1 / (float)(height * width), most = p->saturation > 0 ? (float)p->saturation : INFINITY;
+    int64_t dy = is_near(&r->need) ? 0 : height - height / 2, dx = is_near(&r->need) ? 0 : width - width / 2;
+    float   one = 1 / (float)(height * width), whole = is_near(&r->need) ? one * one : one,
+          most = p->saturation > 0 ? (float)p->saturation : INFINITY;
+    if (is_near(&r->need)) fill_travel(&k, p->near);
     for (int64_t f = 0; f < out->region.size[0]; f++) {
         memset(k.size, 0, (size_t)(height * width) * sizeof *k.size);
         for (int64_t m = 0; m < modes; m++) {
             load_probe(&k, probe, m);
-            add_mode(&k, r->in[OBJECT], p->positions.value + 2 * (out->region.start[0] + f));
+            add_mode(&k, r->in[OBJECT], p->positions.value + 2 * (out->region.start[0] + f), is_near(&r->need));
         }
         for (int64_t y = 0; y < out->region.size[1]; y++) {
             float       *to = (float *)out->data + f * out->stride[0] + y * out->stride[1];
-            const float *from = k.size + (out->region.start[1] + y + height - height / 2) % height * width;
+            const float *from = k.size + (out->region.start[1] + y + dy) % height * width;
             for (int64_t x = 0; x < out->region.size[2]; x++)
-                to[x] = FV_MIN(from[(out->region.start[2] + x + width - width / 2) % width] * whole, most);
+                to[x] = FV_MIN(from[(out->region.start[2] + x + dx) % width] * whole, most);
         }
     }
     return FV_OK;
@@ -179,8 +221,11 @@ const fv_op FV_OP(diffract) = {
     .doc =
         "Each frame is the squared amplitude of the Fourier transform of probe times object, divided by the number of pixels, so "
         "that its sum is that of the squared wave: expected counts, zero frequency in the middle. Modes of the probe are added "
-        "as intensities. poisson turns expected counts into counted ones. Positions between pixels are exact: the probe is "
-        "shifted by its spectrum.",
+        "as intensities, which is what partly coherent light does. poisson turns expected counts into counted ones; "
+        "minimum(poisson(frames), most) is what a detector makes of them that saturates. Positions between pixels are exact: the "
+        "probe is shifted by its spectrum. With near, the wave travels to a detector close behind the object (Fresnel), whose "
+        "pixels are those of the object; what leaves the frame on one side comes in on the other, so leave room around the "
+        "probe.",
     .citation = "Rodenburg and Faulkner, A phase retrieval algorithm for shifting illumination, Appl. Phys. Lett. 85, 2004",
     .example = "o = complex_image(ones([160, 160]), phantom(\"cells\", [160, 160]) / 255)\n"
                "p = make_probe(64, radius = 16, defocus = 200, counts = 1e5)\n"

@@ -2,7 +2,7 @@
 #include "base/take.h"
 #include "op/format.h"
 #include "op/kernels.h"
-#include "op/op.h"
+#include "ops/ptychography/every_position.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -10,6 +10,7 @@ typedef struct {
     double      pixel;
     fv_choice   order;
     fv_numbers  sign, size;
+    FV_EVERY_FIELDS
 } read_positions;
 enum { XY, YX };
 
@@ -31,8 +32,8 @@ static const fv_param params[] = {
     FV_PARAM(read_positions, sign, .def = "[1, 1]", .min = -1, .max = 1,
              .doc = "factors on y and x: -1 where the stage moves the other way"),
     FV_PARAM(read_positions, size, .def = "", .min = 1, .max = 65536, .unit = "px",
-             .doc =
-                 "rows and columns of the frames that are reconstructed, if they are cut or binned; left out: those of the file"),
+             .doc = "rows and columns of the frames that are reconstructed, if they are cut; left out: those of the file"),
+    FV_EVERY_PARAMS(read_positions),
     FV_PARAM_END,
 };
 
@@ -204,7 +205,8 @@ static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error
         if (!p->path || !*p->path) FV_TRY(from_scan(p, arena, out, pixel, &found, error));
         if (!found) FV_TRY(from_array(p, arena, out, error));
     }
-    return scale(p, pixel, out->count / 2, (double *)(uintptr_t)out->value, error);
+    FV_TRY(scale(p, pixel, out->count / 2, (double *)(uintptr_t)out->value, error));
+    return fv__every_position(p->first, p->every, out, error);
 }
 
 const fv_op FV_OP(read_positions) = {

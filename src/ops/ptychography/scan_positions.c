@@ -1,14 +1,15 @@
 /* scan_positions: where frames of a simulated scan are taken. */
 #include "base/math.h"
 #include "base/take.h"
-#include "op/op.h"
 #include "op/random.h"
+#include "ops/ptychography/every_position.h"
 
 typedef struct {
     fv_choice  pattern;
     fv_numbers size;
     double     step, jitter;
     int64_t    seed;
+    FV_EVERY_FIELDS
 } scan_positions;
 enum { RASTER, SPIRAL, FERMAT, CONCENTRIC };
 
@@ -20,6 +21,7 @@ static const fv_param params[] = {
     FV_PARAM(scan_positions, jitter, .def = "0", .min = 0, .max = 1000, .unit = "px",
              .doc = "how far each may be off at most, in rows and in columns"),
     FV_PARAM(scan_positions, seed, .def = "1", .doc = "another number gives other deviations"),
+    FV_EVERY_PARAMS(scan_positions),
     FV_PARAM_END,
 };
 
@@ -76,7 +78,7 @@ static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error
         if (!fill) FV_TRY(FV_TAKE_IN(arena, value, (size_t)(2 * count) * sizeof *value, error));
     }
     *out = (fv_list){ 2 * count, value };
-    return FV_OK;
+    return fv__every_position(p.first, p.every, out, error);
 }
 
 const fv_op FV_OP(scan_positions) = {
