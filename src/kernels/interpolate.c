@@ -13,9 +13,10 @@
 #include "op/scratch.h"
 
 enum { STRIP = FV_POINTS_STRIP };
-enum { AHEAD = 8 };  /* rows */
-enum { MIDDLE = 8 }; /* voxels of a row that are worth a loop of their own; no group has more */
-enum { BEYOND = 4 }; /* elements before and behind a blended row */
+enum { TILE_WIDTH = 512, TILE_HEIGHT = 8 };
+enum { ROWS_AHEAD = 8, PLANES_AHEAD = 4 }; /* along y in planes, along z in volumes */
+enum { MIDDLE = 8 };                       /* voxels of a row that are worth a loop of their own; no group has more */
+enum { BEYOND = 4 };                       /* elements before and behind a blended row */
 
 /* Coordinates along a row of the result: of its voxel i and axis k, (sum[k] + ((first + i) + before) * slope[k]) + offset[k],
  * with the margin added. Each step is rounded, and rounding is monotonic: where slope[k] > 0, so is the coordinate. */
@@ -437,8 +438,10 @@ static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *ou
         fill_real(row, j->real, n, s.cval);
         return FV_OK;
     }
-    for (int k = 0; k < s.naxes && x > 0; k++)
-        s.ahead += (int64_t)floor(AHEAD * j->m->matrix[left[k]][x - 1] + 0.5) * s.stride[k];
+    for (int k = 0; k < s.naxes && x > 0; k++) {
+        double ahead = (x > 1 ? PLANES_AHEAD : ROWS_AHEAD) * j->m->matrix[left[k]][0];
+        s.ahead += (int64_t)floor(ahead + 0.5) * s.stride[k];
+    }
     ray r = ray_at(j->m, spatial);
     if (j->m->order && !j->points) {
         for (int k = 0; k < s.naxes; k++) {
@@ -509,13 +512,32 @@ static void set_constant(job *j, fv_dtype dtype) {
         FV_PASTE(fv_kernels_, FV_ISA).convert(j->cval, dtype, value, FV_FLOAT64, 1);
 }
 
+/* Rows of a channel whose first voxels are in plane. Gathered voxels of neighbouring rows, and of the rows of the next plane,
+ * come from the same lines of memory: tiles of a few short rows keep these in the cache. */
+static fv_status make_tiles(job *j, const fv_block *out, const fv_region *plane, int part, fv_error *error) {
+    int       x = j->m->axis[j->m->naxes - 1], y = j->m->axis[FV_MAX(j->m->naxes - 2, 0)];
+    int64_t   length = out->region.size[x], lines = plane->size[y], real = (int64_t)fv_dtype_size(j->real);
+    int64_t   width = j->rows_wanted ? length : TILE_WIDTH, height = j->rows_wanted ? lines : TILE_HEIGHT;
+    fv_region tile = *plane;
+    fv_rows   walk;
+    for (int64_t left = 0; left < length; left += width)
+        for (int64_t top = 0; top < lines; top += height) {
+            int64_t n = FV_MIN(width, length - left);
+            tile.size[y] = FV_MIN(height, lines - top);
+            tile.start[y] = plane->start[y] + top;
+            tile.start[x] = out->region.start[x] + left;
+            for (fv__rows_begin(&walk, &tile); fv__rows_next(&walk);) {
+                char *to = (char *)fv__block_at(out, walk.position) + part * real;
+                FV_TRY(make_row(j, walk.position, n, to, out->stride[x], out->dtype, error));
+            }
+        }
+    return FV_OK;
+}
+
 static fv_status run_channels(job *j, const fv_run *r, fv_error *error) {
     const fv_block *in = r->in[0], *out = r->out;
     fv_box          box = { .naxes = j->m->naxes };
     int             x = j->m->axis[j->m->naxes - 1];
-    int64_t         real = (int64_t)fv_dtype_size(j->real);
-    /* Gathered voxels of neighbouring rows come from the same lines: narrow columns keep these in the cache. */
-    int64_t width = j->rows_wanted ? out->region.size[x] : STRIP;
     memcpy(box.axis, j->m->axis, sizeof box.axis);
     set_constant(j, out->dtype);
     if (j->rows_wanted) prepare_rows(j, &out->region);
@@ -523,7 +545,6 @@ static fv_status run_channels(job *j, const fv_run *r, fv_error *error) {
     for (fv__channels_begin(&ch, &box, r); fv__channels_next(&ch);)
         for (int part = 0; part < (j->m->order ? j->parts : 1); part++) {
             fv_region plane = out->region;
-            fv_rows   walk;
             for (int d = 0; d < plane.ndim; d++) {
                 bool spatial = false;
                 for (int k = 0; k < box.naxes; k++) spatial = spatial || box.axis[k] == d;
@@ -531,14 +552,7 @@ static fv_status run_channels(job *j, const fv_run *r, fv_error *error) {
                 if (!spatial || d == x) plane.size[d] = 1;
             }
             open_channel(j, in, ch.in, part);
-            for (int64_t first = 0; first < out->region.size[x]; first += width) {
-                int64_t n = FV_MIN(width, out->region.size[x] - first);
-                plane.start[x] = out->region.start[x] + first;
-                for (fv__rows_begin(&walk, &plane); fv__rows_next(&walk);) {
-                    char *to = (char *)fv__block_at(out, walk.position) + part * real;
-                    FV_TRY(make_row(j, walk.position, n, to, out->stride[x], out->dtype, error));
-                }
-            }
+            FV_TRY(make_tiles(j, out, &plane, part, error));
         }
     return FV_OK;
 }

@@ -60,6 +60,20 @@ def affine_equals_scipy_with_a_diagonal_and_far_outside():
 
 
 @test
+def long_and_many_rows_equal_scipy():
+    """More than a tile of 512 x 8 in all directions, in one chunk and in several."""
+    flat, deep = [[0.7, 0.02], [-0.2, 0.05]], [[0.8, 0.1, 0.004], [0.2, 0.7, -0.006], [-0.1, 0.2, 0.04]]
+    for image, matrix, shape in ((PLANE, flat, (61, 1100)), (VOLUME.astype(np.float32), deep, (11, 21, 700))):
+        offset = [3] * image.ndim
+        for order in (1, 3):
+            text = f'affine(a, {numbers(matrix)}, {offset}, {list(shape)}, order = {order}, mode = "grid-constant")'
+            whole, parts = run(text, a=image), run(text, "--chunk", "37", a=image)
+            same(whole, parts, text)
+            theirs = ndimage.affine_transform(image.astype(float), matrix, offset, shape, order=order, mode="grid-constant")
+            near(whole, theirs, text, tolerance(image), image)
+
+
+@test
 def zoom_equals_scipy_in_every_order_and_mode():
     for factors in ([1.7, 0.6, 2.3], [1, 1, 0.45], [3, 1, 1], [0.3, 5, 1]):
         for grid in (False, True):
