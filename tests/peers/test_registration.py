@@ -433,6 +433,8 @@ def headers_are_transforms():
         near(nibabel.load(f"{folder}/hard.nii").get_sform(), LEFT @ np.linalg.inv(through) @ LEFT @ before, "hard", 1e-6)
     refused("set_sform(a, [1, 2, 3])", "3 numbers", a=np.zeros((3, 4, 5)))
     refused("set_sform(a)", "give matrix, or transform", a=np.zeros((3, 4, 5)))
+    for name in ("", "transform = "):
+        refused(f'set_sform(a, {name}register(a, a + 1))', "in a second run", a=np.zeros((3, 4, 5)))
     refused('set_sform(a, transform = "none.tfm")', "none.tfm", a=np.zeros((3, 4, 5)))
     refused('set_sform(a, transform = "a.npy")', "is no transform", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, zeros)".replace("zeros", str([0] * 12)), "singular", a=np.zeros((3, 4, 5)))
