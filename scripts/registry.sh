@@ -11,6 +11,7 @@ names() { # names FOLDER PATTERN: the words that the pattern's group matches in 
 }
 
 ops=$(names ops 'const fv_op FV_OP(\([a-z0-9_]*\))')
+estimators=$(names ops 'const fv_estimator FV_ESTIMATOR(\([a-z0-9_]*\))')
 formats=$(names formats 'const fv_format fv_format_\([a-z0-9_]*\)')
 engines=$(names engines 'const fv_engine fv_engine_\([a-z0-9_]*\)')
 tables=$(names tables 'const fv_table_format fv_table_\([a-z0-9_]*\)')
@@ -18,17 +19,21 @@ tables=$(names tables 'const fv_table_format fv_table_\([a-z0-9_]*\)')
 echo '/* Made by scripts/registry.sh; do not edit. */'
 echo '#include "run/engine.h"'
 echo '#include "op/registry.h"'
-[ -n "$isas" ] || { isas=base ops= engines=; }
+[ -n "$isas" ] || { isas=base ops= estimators= engines=; }
 for isa in $isas; do
     for op in $ops; do echo "extern const fv_op fv_op_${op}_${isa};"; done
     echo "extern const fv_kernels fv_kernels_${isa};"
     echo "static const fv_op *const ops_${isa}[] = {"
     for op in $ops; do echo "    &fv_op_${op}_${isa},"; done
     echo '    NULL };'
+    for op in $estimators; do echo "extern const fv_estimator fv_estimator_${op}_${isa};"; done
+    echo "static const fv_named_estimator estimators_${isa}[] = {"
+    for op in $estimators; do echo "    { \"${op}\", &fv_estimator_${op}_${isa} },"; done
+    echo '    { NULL, NULL } };'
 done
 echo 'const fv_isa fv__isas[] = {'
-for isa in $isas; do echo "    { \"$isa\", ops_${isa}, &fv_kernels_${isa} },"; done
-echo '    { NULL, NULL, NULL } };'
+for isa in $isas; do echo "    { \"$isa\", ops_${isa}, &fv_kernels_${isa}, estimators_${isa} },"; done
+echo '    { NULL, NULL, NULL, NULL } };'
 for format in $formats; do echo "extern const fv_format fv_format_${format};"; done
 echo 'const fv_format *const fv__formats[] = {'
 for format in $formats; do echo "    &fv_format_${format},"; done

@@ -156,7 +156,7 @@ def printed(result):
     found, scalar = [], c.c_bool()
     for k in range(l.lib.fv_result_printed(result.pointer)):
         table = Table(l.lib.fv_result_printed_table(result.pointer, k, scalar).contents)
-        found.append(table.cell() if scalar.value else table)
+        found.append(table.cell() if scalar.value and len(table.columns) == 1 else table)
     return found
 
 

@@ -264,6 +264,7 @@ static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_
     if (o->into) bindings->into = fv__arena_strdup(&bindings->arena, o->into);
     FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv__bindings_take(bindings, o->items, error));
+    if (o->within > 0 || o->within_error > 0) bindings->within = fv__sampling_within(o->within, o->within_error);
     return o->part ? fv__crop_parse(o->part, &bindings->part, error) : FV_OK;
 }
 

@@ -58,12 +58,67 @@ static void print_table(const fv_table *table) {
     if (rows < table->nrows) printf("... %lld rows in all; write(..., \"table.csv\") keeps them\n", (long long)table->nrows);
 }
 
+static double number_of(const fv_table *table, int column) {
+    fv_cell cell = table->cell[column];
+    return table->type.column[column].kind == FV_COLUMN_REAL      ? cell.real
+           : table->type.column[column].kind == FV_COLUMN_NATURAL ? (double)cell.natural
+                                                                  : (double)cell.integer;
+}
+
+static int named(const fv_table *table, const char *name) {
+    int c = table->type.ncolumns - 1;
+    while (c > 0 && strcmp(table->type.column[c].name, name)) c--;
+    return c;
+}
+
+/* 2,048 */
+static void grouped(long long number, char text[32]) {
+    char plain[24];
+    int  length = snprintf(plain, sizeof plain, "%lld", number), used = 0;
+    for (int i = 0; i < length; i++) {
+        if (i && (length - i) % 3 == 0) text[used++] = ',';
+        text[used++] = plain[i];
+    }
+    text[used] = 0;
+}
+
+/* A value with two digits of its uncertainty: 0.4312 ± 0.0021 */
+static void print_pair(double value, double half) {
+    int places = half > 0 ? 1 - (int)floor(log10(half)) : 6;
+    if (places >= 0 && places <= 12)
+        printf("%.*f ± %.*f", places, value, places, half);
+    else
+        printf("%.*g ± %.2g", half > 0 ? (int)fmin(fmax(log10(fabs(value) / half) + 2, 3), 15) : 6, value, half);
+}
+
+/* value, low, high, confidence, seen, chunks, method */
+static void print_estimate(const fv_table *table, double seconds) {
+    double value = number_of(table, 0), low = number_of(table, named(table, "low")), high = number_of(table, named(table, "high"));
+    double half = fmax(high - value, value - low);
+    char   seen[32], all[32], text[64];
+    cell_text(&table->type.column[0], table->cell[0], true, text, sizeof text);
+    grouped((long long)number_of(table, named(table, "seen")), seen);
+    grouped((long long)number_of(table, named(table, "chunks")), all);
+    if (!strcmp(seen, all)) {
+        printf("%s (exact, all %s chunks, %.1f s)\n", text, all, seconds);
+        return;
+    }
+    if (isnan(half)) {
+        printf("%s (no interval: %s of %s chunks are too few to tell one, %.1f s)\n", text, seen, all, seconds);
+        return;
+    }
+    print_pair(value, half);
+    printf(" (%g %%, %s of %s chunks, %.1f s)\n", 100 * number_of(table, named(table, "confidence")), seen, all, seconds);
+}
+
 static void print_values(const fv_result *result) {
     for (int i = 0; i < fv_result_printed(result); i++) {
         bool            scalar;
         char            text[512];
         const fv_table *table = fv_result_printed_table(result, i, &scalar);
-        if (scalar) {
+        if (scalar && table->type.ncolumns > 1)
+            print_estimate(table, fv_result_summary(result).seconds);
+        else if (scalar) {
             cell_text(&table->type.column[0], table->cell[0], true, text, sizeof text);
             printf("%s\n", text);
         } else
@@ -169,6 +224,8 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .into = o->into,
                            .device = o->device,
                            .part = getenv("FOVEA_PART"), /* estimates start the command with it */
+                           .within = o->within,
+                           .within_error = o->within_error,
                            .cancel = fv_stopping(true),
                            .progress = o->quiet ? NULL : fv_progress_show };
     const char    *poison = getenv("FOVEA_POISON"); /* for the conformance tests */

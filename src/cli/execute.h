@@ -50,6 +50,7 @@
 
 typedef struct fv_execute {
     FV_EXECUTE_FIELDS;
+    double within, within_error; /* seconds, or part of each value: as in fv_run_options */
 } fv_execute;
 
 /* Runs, prints, and frees the pipeline. The exit status. */

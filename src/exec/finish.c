@@ -2,6 +2,7 @@
 #include "base/take.h"
 #include "exec/earlier_results.h"
 #include "exec/late_values.h"
+#include "exec/sampled.h"
 #include <stdlib.h>
 
 #define LARGE_MERGE ((int64_t)4 << 20) /* bytes of partials */
@@ -187,12 +188,46 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     return status;
 }
 
+/* The value as the operator would give it. */
+static fv_scalar scalar_of(const fv_node *node, double value) {
+    fv_scalar scalar;
+    memset(&scalar, 0, sizeof scalar); /* also between the fields: equal results are equal bytes */
+    scalar.dtype = node->type.dtype;
+    if (scalar.dtype == FV_FLOAT64)
+        scalar.real = value;
+    else if (scalar.dtype == FV_UINT64)
+        scalar.natural = (uint64_t)FV_MIN(FV_MAX(round(value), 0), 0x1.fffffffffffffp63);
+    else
+        scalar.integer = (int64_t)FV_MIN(FV_MAX(round(value), -0x1p63), 0x1.fffffffffffffp62);
+    return scalar;
+}
+
+/* Result 0 is the value, result 1 how well it is known. A sample that is not large enough yet has none. */
+static fv_status finish_sample(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
+    finishing     f = { .instance = instance, .stage = stage, .node = target->node, .pass = target->pass };
+    double        start = fv__now();
+    fv_sample_end end;
+    fv_interval   estimate;
+    memset(&estimate, 0, sizeof estimate);
+    FV_TRY(fv__sample_look(instance, stage, target->node, &estimate, &end, error));
+    if (end == FV_SAMPLE_ALL) return finish_pass(instance, stage, target, error);
+    if (end == FV_SAMPLE_MORE) return FV_OK;
+    fv_scalar scalar = scalar_of(target->node, estimate.value);
+    f.seconds = fv__now() - start;
+    fv_status status = result_put(&f.base, 0, &scalar, sizeof scalar, error);
+    if (status == FV_OK) status = result_put(&f.base, 1, &estimate, sizeof estimate, error);
+    if (status == FV_OK) status = end_results(&f, error);
+    fv__bytes_release(&f.result);
+    fv__bytes_release(&f.there);
+    return status;
+}
+
 static fv_status finish_passes(fv_instance *instance, const fv_stage *stage, fv_error *error) {
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_PASS) continue;
         if (fv__store_has(instance->context->store, fv__key_result(target->node, target->pass, &stage->lattice, -1))) continue;
-        FV_TRY(finish_pass(instance, stage, target, error));
+        FV_TRY((target->node->sampling && !target->pass ? finish_sample : finish_pass)(instance, stage, target, error));
     }
     return FV_OK;
 }

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "exec/exec.h"
 #include "exec/exports.h"
+#include "exec/sampled.h"
 #include <stdlib.h>
 
 /* Nodes that are equal in several units (a flat field, its mean) have one result for all of them. */
@@ -113,7 +114,7 @@ fv_hash fv__key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t ch
     return make_key(node->key, 'c', 0, lattice, chunk, no_salt);
 }
 fv_hash fv__key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk) {
-    return make_key(node->key, 'p', pass, lattice, chunk, no_salt);
+    return make_key(node->sampling ? node->exact : node->key, 'p', pass, lattice, chunk, no_salt);
 }
 fv_hash fv__key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index) {
     return make_key(node->key, 'r', pass, lattice, index, no_salt);
@@ -129,7 +130,7 @@ fv_hash fv__key_put(const fv_output *output, const fv_lattice *lattice, int64_t 
 /* ---------------------------------------------------------------- values */
 
 static fv_status scalar_result(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
-    int     pass = fv__op_last_finish(node->op);
+    int     pass = fv__instance_estimated(instance, node) ? 0 : fv__op_last_finish(node->op);
     fv_hash key = fv__key_result(node, pass, &instance->plan->stages[instance->plan->pass_stage[node->id][pass]].lattice, 0);
     fv_blob blob;
     FV_TRY(fv__store_get(instance->context->store, key, &blob, error));
@@ -198,7 +199,9 @@ static fv_status gate_closed(fv_instance *instance, const fv_gate *gate, bool *c
 }
 
 fv_status fv__stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error) {
-    return gate_closed(instance, stage->gate, closed, error);
+    FV_TRY(gate_closed(instance, stage->gate, closed, error));
+    if (fv__stage_after_sample(stage) && fv__instance_estimated(instance, stage->targets[0].node)) *closed = true;
+    return FV_OK;
 }
 
 static const fv_lattice *last_lattice(const fv_instance *instance, const fv_node *node) {
@@ -332,6 +335,7 @@ static void each_key(const fv_instance *instance, const fv_stage *stage, visitor
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
+            if (target->node->sampling) continue;             /* a larger sample goes on from it */
             if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv__key_chunk(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_STORE && fv__op_notes(target->node->op, target->node->params))
                 v.visit(v.context, fv__key_notes(target->node, &stage->lattice, index));

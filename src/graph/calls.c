@@ -1,6 +1,6 @@
 /* Calls of operators: arguments, constants worked out at once, files that are read, operators written in others. */
 #include "base/pattern_names.h"
-#include "graph/build.h"
+#include "graph/approximate.h"
 #include "graph/items.h"
 #include "op/array.h"
 #include "op/axes.h"
@@ -378,6 +378,7 @@ APART static value finish_call(builder *b, call *c) {
     if (c->op->role == FV_OP_ARRAY || c->op->role == FV_OP_PROVIDED) return named_array(b, c);
     if (fv__op_chooses(c->op)) return fv__choose(b, c->expr, c->op, c->params, c->inputs[0]);
     if (c->op->gathers) return node_value(c->inputs[0]);
+    if (fv__op_samples(c->op)) return fv__approximate_call(b, c->expr, c->op, c->params, c->inputs[0]);
     if (c->op->expands) return expand(b, c, c->op->expands);
     if (c->op->unroll && unrolled(b, c, &result)) return result;
     if (fold(b, c, &result)) return result;

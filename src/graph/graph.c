@@ -46,6 +46,12 @@ static void append(fv_graph *graph, fv_node *node) {
     graph->nodes[graph->nnodes++] = node;
 }
 
+fv_node *fv__graph_share(fv_graph *graph, fv_node *node) {
+    fv_node *same = find(graph, node->key);
+    if (!same) append(graph, node);
+    return same ? same : node;
+}
+
 /* ---------------------------------------------------------------- nodes */
 
 static fv_node *constant(fv_graph *graph, const fv_scalar *value, fv_hash key) {
@@ -168,9 +174,7 @@ fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv
     FV_TRY(infer(graph, node, error));
     FV_TRY(place(graph, node, error));
     FV_TRY(fv__graph_identify(graph, node, error));
-    fv_node *same = find(graph, node->key);
-    if (!same) append(graph, node);
-    *out = same ? same : node;
+    *out = fv__graph_share(graph, node);
     return FV_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "op/format.h"
 #include "op/op.h"
 #include "op/params.h"
+#include "op/sampling.h"
 #include <fovea/pipeline.h>
 
 typedef struct fv_node {
@@ -31,6 +32,8 @@ typedef struct fv_node {
     fv_span         span;
     const fv_op    *called; /* what the text calls there: op, or one that is written in others; NULL: op */
     fv_hash         call;   /* identity of that call */
+    const fv_sampling *sampling; /* its value is estimated; NULL: it is not */
+    fv_hash            exact;    /* the key without that: partials are those of the exact value */
 } fv_node;
 
 typedef enum fv_sink_kind {
@@ -162,6 +165,7 @@ typedef struct fv_bindings {
     void *const    *rooms; /* by keep: memory of the caller's for an image; NULL: whoever wants one back gets memory of its own */
     fv_live         live;
     fv_crop         part;
+    fv_sampling     within; /* printed statistics are estimated so, and no image is written; time and error 0: all is computed */
     char           *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;
     char           *device_note; /* for the record: why it is the CPU after all; NULL: nothing to say */
@@ -268,7 +272,9 @@ fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv
                               fv_node **node, fv_error *error);
 /* The key of a call whose op, params and inputs are set. */
 fv_status fv__graph_identify(const fv_graph *graph, fv_node *node, fv_error *error);
-fv_node  *fv__graph_constant(fv_graph *graph, const fv_scalar *value);
+/* The node with the key of a new one: that one, if there is none yet. */
+fv_node *fv__graph_share(fv_graph *graph, fv_node *node);
+fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value);
 /* A constant that is known only when another unit has made the expression; equal to no other one. */
 fv_node *fv__graph_later(fv_graph *graph, fv_dtype dtype, const char *what, int expr, int combination);
 /* The node for an array in memory. */

@@ -1,6 +1,6 @@
 /* What a pipeline is asked for: files, scalars, tables and kept images. */
 #include "base/remote.h"
-#include "graph/build.h"
+#include "graph/approximate.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -175,10 +175,13 @@ void fv__add_statement_sink(builder *b, const fv_statement *statement, int index
         return;
     }
     fv_node *node = v->node;
+    bool within = b->bindings->within.confidence > 0;
     if (node->op && node->op->sink) {
-        add_file_sink(b, node, index);
+        if (!within || node->in[0]->type.kind != FV_KIND_IMAGE) add_file_sink(b, node, index);
         return;
     }
+    if (within && node->type.kind == FV_KIND_SCALAR && fv__can_approximate(node))
+        node = fv__approximate(b->graph, node, &b->bindings->within);
     if (node->type.kind == FV_KIND_IMAGE) node = list_of(b, node, span);
     if (!node)
         fv__mistake(b, span, FV_ERROR_USAGE,

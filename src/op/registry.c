@@ -111,3 +111,9 @@ int fv__table_format_count(void) {
     return n;
 }
 const fv_table_format *fv__table_format_at(int index) { return fv__table_formats[index]; }
+
+const fv_estimator *fv__op_estimator(const fv_op *op) {
+    const fv_named_estimator *e = fv__isa_current()->estimators;
+    while (e->op && strcmp(e->op, op->name)) e++;
+    return e->estimator;
+}

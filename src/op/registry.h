@@ -4,12 +4,18 @@
 
 #include "op/format.h"
 #include "op/kernels.h"
-#include "op/op.h"
+#include "op/sampling.h"
+
+typedef struct fv_named_estimator {
+    const char         *op;
+    const fv_estimator *estimator;
+} fv_named_estimator;
 
 typedef struct fv_isa {
     const char         *name;
     const fv_op *const *ops; /* ended by NULL */
     const fv_kernels   *kernels;
+    const fv_named_estimator *estimators; /* ended by a NULL name */
 } fv_isa;
 
 extern const fv_isa                 fv__isas[]; /* weakest first, ended by a NULL name */

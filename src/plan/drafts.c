@@ -173,9 +173,19 @@ static bool share_work(const fv_planner *p, const fv_draft *a, const fv_draft *b
     return false;
 }
 
+static bool is_sampled(const fv_draft *d) { return d->target.kind == FV_TARGET_PASS && d->target.node->sampling; }
+
+/* Samples that are taken alike can be one; what comes after a sample may turn out not to be needed. */
+static bool sampled_alike(const fv_draft *a, const fv_draft *b) {
+    if (!is_sampled(a) && !is_sampled(b)) return true;
+    if (!is_sampled(a) || !is_sampled(b) || a->target.pass || b->target.pass) return false;
+    const fv_sampling *s = a->target.node->sampling, *t = b->target.node->sampling;
+    return s->seed == t->seed && s->time == t->time && s->whole == t->whole;
+}
+
 static bool can_join(const fv_planner *p, const fv_draft *a, const fv_draft *b) {
     const fv_image_type *s = fv__target_space(&a->target), *t = fv__target_space(&b->target);
-    if (a->level != b->level || !fv__gates_equal(a->gate, b->gate)) return false;
+    if (a->level != b->level || !fv__gates_equal(a->gate, b->gate) || !sampled_alike(a, b)) return false;
     if (s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (fv__target_is_serial(p, &a->target) || fv__target_is_serial(p, &b->target)) return false;
     if (in_slabs(p, &a->target) != in_slabs(p, &b->target)) return false;
@@ -234,12 +244,13 @@ static void make_groups(fv_planner *p) {
     free(near);
 }
 
+/* A sample computes a part again: that is not worth storing all of it. */
 static void find_makers(fv_planner *p) {
     memset(p->makers, 0, (size_t)p->graph->nnodes * sizeof *p->makers);
     memset(p->maker, -1, (size_t)p->graph->nnodes * sizeof *p->maker);
     for (int group = 0; group < p->ngroups; group++)
         for (int k = p->first[group]; k >= 0; k = p->drafts[k].next)
-            for (int i = 0; i < p->drafts[k].nparts; i++) {
+            for (int i = 0; i < p->drafts[k].nparts && !is_sampled(&p->drafts[k]); i++) {
                 int node = p->drafts[k].parts[i].node;
                 if (p->drafts[k].parts[i].use != FV_COMPUTED || p->maker[node] == group) continue;
                 p->maker[node] = group;

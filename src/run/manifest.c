@@ -88,6 +88,11 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
         cJSON_AddNumberToObject(part, "length", (double)bindings->part.length);
         cJSON_AddNumberToObject(part, "take", (double)bindings->part.take);
     }
+    if (bindings->within.confidence) {
+        cJSON *within = cJSON_AddObjectToObject(root, "within");
+        cJSON_AddNumberToObject(within, "time", bindings->within.time);
+        cJSON_AddNumberToObject(within, "error", bindings->within.error);
+    }
     if (bindings->into) cJSON_AddStringToObject(root, "into", bindings->into);
     if (bindings->device) {
         cJSON *device = cJSON_AddObjectToObject(root, "device");
@@ -249,6 +254,13 @@ static void load_items(const cJSON *root, fv_bindings *bindings) {
     }
 }
 
+static void load_within(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *within = cJSON_GetObjectItemCaseSensitive(root, "within");
+    if (!within) return;
+    bindings->within = fv__sampling_within(cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(within, "time")),
+                                           cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(within, "error")));
+}
+
 static void load_part(const cJSON *root, fv_bindings *bindings) {
     const cJSON *part = cJSON_GetObjectItemCaseSensitive(root, "part");
     if (!part || !text_of(part, "axis")) return;
@@ -367,6 +379,7 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
         cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk")) if (plan_options->chunk_ndim < FV_MAX_DIMS)
             plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         load_part(root, bindings);
+        load_within(root, bindings);
         load_device(root, bindings);
         if (text_of(root, "into")) bindings->into = fv__arena_strdup(&bindings->arena, text_of(root, "into"));
         if (status == FV_OK) status = load_arrays(root, run_folder, bindings, error);

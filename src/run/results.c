@@ -17,6 +17,8 @@ typedef struct fv_part { /* a table or a scalar of one item and one combination 
     fv_hash        key;
     fv_table_type *type; /* of the value alone; NULL for a scalar */
     fv_scalar      scalar;
+    fv_interval    estimate;  /* how well the scalar is known, */
+    bool           estimated; /* if it is an estimate */
     int64_t        npieces;
     fv_hash       *pieces;
 } part;
@@ -66,9 +68,11 @@ static fv_status take_part(fv_result *result, fv_instance *instance, const fv_si
                   .key = sink->value->key,
                   .tagged = sink->value->type.items != NULL };
     int64_t npieces = 0;
+    p.estimated = sink->value->sampling && sink->kind != FV_SINK_KEEP;
     if (p.value == FV_KIND_SCALAR)
         FV_TRY(fv__instance_scalar(instance, sink->value, &p.scalar, error));
-    else
+    if (p.estimated) FV_TRY(fv__instance_estimate(instance, sink->value, &p.estimate, error));
+    if (p.value != FV_KIND_SCALAR)
         FV_TRY(fv__instance_table(instance, sink->value, &npieces, error));
     pthread_mutex_lock(&mutex);
     p.file = sink->file ? fv__arena_strdup(&result->arena, sink->file) : NULL;
@@ -140,12 +144,29 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
     fv_bytes          scratch;
 } joined;
 
+/* Columns behind the value of an estimate. */
+static const fv_column estimate_columns[] = { { "low", FV_COLUMN_REAL },         { "high", FV_COLUMN_REAL },
+                                              { "confidence", FV_COLUMN_REAL },  { "seen", FV_COLUMN_INTEGER },
+                                              { "chunks", FV_COLUMN_INTEGER }, { "method", FV_COLUMN_TEXT } };
+
+static void fill_estimate(const fv_interval *e, fv_cell *cells) {
+    cells[0].real = e->low;
+    cells[1].real = e->high;
+    cells[2].real = e->confidence;
+    cells[3].integer = e->seen;
+    cells[4].integer = e->population;
+    cells[5].text = e->method;
+}
+
 static fv_column_kind kind_of(const part *p, int column) {
     if (p->type) return p->type->column[column].kind;
+    if (column) return estimate_columns[column - 1].kind;
     return p->scalar.dtype == FV_FLOAT64 ? FV_COLUMN_REAL : p->scalar.dtype == FV_UINT64 ? FV_COLUMN_NATURAL : FV_COLUMN_INTEGER;
 }
 
-static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
+static int columns_of(const part *p) {
+    return p->type ? p->type->ncolumns : p->estimated ? 1 + (int)FV_COUNT(estimate_columns) : 1;
+}
 
 static bool alike(const part *a, const part *b) {
     bool same = a->value == b->value && columns_of(a) == columns_of(b);
@@ -155,7 +176,9 @@ static bool alike(const part *a, const part *b) {
     return same;
 }
 
-static const char *name_of(const part *p, int column) { return p->type ? p->type->column[column].name : p->name; }
+static const char *name_of(const part *p, int column) {
+    return p->type ? p->type->column[column].name : column ? estimate_columns[column - 1].name : p->name;
+}
 
 /* Columns that are of one kind of number in some parts and of another in others are real. */
 static fv_status add_own(joined *j, int from, int to, fv_error *error) {
@@ -263,13 +286,14 @@ static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
     int64_t     piece = j->piece++;
     *nrows = 0;
     if (p->value == FV_KIND_SCALAR) {
-        fv_cell cell;
+        fv_cell cells[1 + FV_COUNT(estimate_columns)];
         if (kind_of(p, 0) == FV_COLUMN_REAL)
-            cell.real = p->scalar.real;
+            cells[0].real = p->scalar.real;
         else
-            cell.integer = p->scalar.integer;
+            cells[0].integer = p->scalar.integer;
+        if (p->estimated) fill_estimate(&p->estimate, cells + 1);
         *nrows = 1;
-        FV_TRY(add_prefix(j, p, &cell, 1, error));
+        FV_TRY(add_prefix(j, p, cells, 1, error));
         return FV_OK;
     }
     if (!fv__store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */

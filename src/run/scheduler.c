@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/take.h"
 #include "exec/exports.h"
+#include "exec/sampled.h"
 #include "run/results.h"
 #include "run/scheduler_parts.h"
 #include <stdio.h>
@@ -62,6 +63,7 @@ static void free_item(fv_scheduler *s, fv_item *item) {
     for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) {
         free(item->stages[k].ranges);
         free(item->stages[k].makers);
+        fv__sampled_free(item->stages[k].sampled);
         fv__bytes_release(&item->stages[k].lost);
     }
     free(item->stages);
@@ -115,7 +117,7 @@ static bool has_sink(const fv_stage *stage) {
 bool fv__item_stage_closed(fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    if (!stage->gate || state->open || state->closed) return state->closed;
+    if ((!stage->gate && !fv__stage_after_sample(stage)) || state->open || state->closed) return state->closed;
     if (fv__stage_closed(item->instance, stage, &state->closed, NULL) != FV_OK) state->closed = false; /* its tasks will tell */
     state->open = !state->closed;
     return state->closed;
@@ -528,7 +530,8 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
         if (status == FV_OK) status = fv__stage_record(job->instance, stage, s->record, &naming);
         const int32_t *makers = item->stages[job->stage].makers;
         if (status == FV_OK && makers) status = s->engine->exchange(s->engine_context, job, makers, &naming);
-        if (status == FV_OK) complete_stage(s, item, job->stage);
+        if (status == FV_OK && (!item->stages[job->stage].sampled || fv__sampled_ended(s, item, job->stage)))
+            complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
         job->facts.key = fv__task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);

@@ -15,7 +15,9 @@ typedef struct fv_stage_state {
     bool            open, closed; /* once known: it is needed, or no branch that was chosen needs it */
     int64_t         limit;        /* tasks to hand out */
     int64_t         out, done;
+    int64_t         found; /* of those done: before they were handed out */
     fv_task_ranges *ranges;     /* those not yet handed out; NULL: all */
+    struct fv_sampled *sampled; /* of a stage that may end before all tasks are handed out; NULL: it is none */
     int             readers;    /* needed stages that have not yet used it */
     int64_t         end_memory; /* that merging its partials needs; 0: not known yet */
     int32_t        *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
@@ -141,6 +143,14 @@ void fv__memory_spare(fv_scheduler *scheduler, const fv_item *item);
 int *fv__stage_order(const fv_scheduler *scheduler, const fv_item *item);
 /* Numbers first .. first + count - 1, those with the largest weight first, into the same places of `order`. */
 void fv__order_by_weight(const double *weights, int64_t first, int64_t count, int64_t *order);
+
+/* ---- scheduler_sampled.c: stages of which a part of the tasks may be enough ---- */
+void fv__sampled_begin(fv_scheduler *scheduler, fv_item *item, int stage);
+bool fv__sampled_take(fv_scheduler *scheduler, fv_item *item, int stage, int64_t *task); /* false: none, at least now */
+bool fv__sampled_at_end(const fv_stage_state *state); /* all that were handed out are back, and it is time to look at them */
+/* Without the mutex, after the end of the stage has run: whether it was the last. If not, more tasks are handed out. */
+bool fv__sampled_ended(fv_scheduler *scheduler, fv_item *item, int stage);
+void fv__sampled_free(struct fv_sampled *sampled);
 
 /* ---- whole_source.c ---- */
 bool fv__stage_next(fv_scheduler *scheduler, fv_item *item, int stage, int place, bool help, fv_job *job);

@@ -1,4 +1,5 @@
 /* A source of jobs: all of a run, for this process and its workers alone. */
+#include "exec/sampled.h"
 #include "run/scheduler_parts.h"
 #include <stdlib.h>
 
@@ -9,9 +10,10 @@ static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
-    while (fv__task_ranges_take(state->ranges, place, help, task)) {
+    while (state->sampled ? fv__sampled_take(s, item, index, task) : fv__task_ranges_take(state->ranges, place, help, task)) {
         if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
         state->done++;
+        state->found++;
         item->tasks_done++;
         s->progress.tasks_done++;
     }
@@ -37,6 +39,7 @@ static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     state->ranges = fv__task_ranges_new(state->limit, s->nplaces, item->home);
+    if (fv__stage_sampling(stage)) fv__sampled_begin(s, item, index);
     if (!is_shared(s, stage)) return;
     state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
     for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
@@ -53,7 +56,8 @@ bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool h
         job->memory = stage->memory;
         return true;
     }
-    if (state->ranges->left > 0 || state->out > 0 || state->done < state->limit) return false;
+    if (state->sampled ? !fv__sampled_at_end(state) : state->ranges->left > 0 || state->out > 0 || state->done < state->limit)
+        return false;
     if (place != item->home && !help) return false;
     if (!state->end_memory) state->end_memory = 1 + fv__stage_end_memory(item->instance, stage);
     if (!fv__fits(s, place, state->end_memory, 0)) return false;

@@ -1,4 +1,5 @@
 /* count: number of voxels that are not zero. */
+#include "op/interval.h"
 #include "op/reduce.h"
 
 static const fv_input inputs[] = {
@@ -78,3 +79,5 @@ const fv_op FV_OP(count) = {
     .example = "count(phantom(\"cells\", [200, 200]) > 100)",
     .see = "sum label measure",
 };
+
+const fv_estimator FV_ESTIMATOR(count) = { .estimate = fv__estimate_count };

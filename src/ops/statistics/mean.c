@@ -1,4 +1,5 @@
 /* mean: mean of all values. */
+#include "op/interval.h"
 #include "op/moments.h"
 
 static const fv_input inputs[] = {
@@ -35,3 +36,5 @@ const fv_op FV_OP(mean) = {
     .example = "mean(phantom(\"cells\", [200, 200]))",
     .see = "std sum quantile measure",
 };
+
+const fv_estimator FV_ESTIMATOR(mean) = { .estimate = fv__estimate_mean };

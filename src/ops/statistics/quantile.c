@@ -1,6 +1,9 @@
 /* quantile: the value below which a given part of the values lies. Values are seen as integer keys in the same order; each pass
  * counts 16 more bits of the keys that can still be the two neighbours of the quantile. */
+#include "op/interval.h"
 #include "op/tally.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 typedef struct {
     double q;
@@ -198,6 +201,97 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     return s.passes == PASSES ? fv__put_real(f, s.value, error) : f->put(f, 0, &s, sizeof s, error);
 }
 
+/* ---------------------------------------------------------------- from some of the chunks */
+
+/* A place in a tally: so many counts lie before a key, and this part of its own. */
+typedef struct place {
+    int64_t key;
+    double  part;
+} place;
+
+static place place_of(const fv_tally *tally, double rank) {
+    int64_t k = 0;
+    for (; k + 1 < tally->count && rank >= (double)tally->counts[k]; k++) rank -= (double)tally->counts[k];
+    double part = tally->counts[k] ? rank / (double)tally->counts[k] : 0;
+    return (place){ tally->first + k, FV_MIN(FV_MAX(part, 0), 1) };
+}
+
+static double counts_before(const fv_tally *tally, place at) {
+    double before = 0;
+    for (int64_t k = 0; k < tally->count && tally->first + k <= at.key; k++)
+        before += tally->first + k < at.key ? (double)tally->counts[k] : at.part * (double)tally->counts[k];
+    return before;
+}
+
+/* The value at a part of the keys that begin with the first 16 bits; of an image of at most 16 bits there is only one. */
+static double value_at(place at, fv_dtype dtype) {
+    int shift = key_bits(dtype) - 16;
+    if (!shift) return value_of((uint64_t)at.key, dtype);
+    double least = value_of((uint64_t)at.key << shift, dtype), most = value_of((((uint64_t)at.key + 1) << shift) - 1, dtype);
+    return least + at.part * (most - least);
+}
+
+static fv_status merge_all(fv_sample *s, fv_bytes *all, fv_error *error) {
+    for (int64_t i = 0; i < s->seen; i++) {
+        const void *data;
+        size_t      size;
+        double      voxels;
+        FV_TRY(s->partial(s, i, &data, &size, &voxels, error));
+        if (i == 0)
+            fv__bytes_append(all, data, size);
+        else
+            fv__tally_combine(s->params, all, data, size);
+    }
+    return FV_OK;
+}
+
+/* The part of all values that lies before a place, chunk by chunk. */
+static fv_status parts_before(fv_sample *s, place at, double *x, double *y, fv_error *error) {
+    for (int64_t i = 0; i < s->seen; i++) {
+        const void *data;
+        size_t      size;
+        FV_TRY(s->partial(s, i, &data, &size, &x[i], error));
+        y[i] = counts_before(fv__tally_at(data, size, 0), at);
+    }
+    return FV_OK;
+}
+
+/* The interval of the part that lies below, brought back to values (R. S. Woodruff, Confidence intervals for medians and other
+ * position measures, J. Am. Stat. Assoc. 47, 1952). Where it leaves 0 to 1, the sample does not bound the quantile. */
+static void bring_back(const fv_tally *tally, double total, fv_dtype dtype, fv_interval *e) {
+    if (!(e->low > 0 && e->high < 1)) {
+        e->low = e->high = NAN;
+        snprintf(e->method, sizeof e->method, "too few");
+        return;
+    }
+    place low = place_of(tally, e->low * total), high = place_of(tally, e->high * total);
+    e->low = value_at((place){ low.key, 0 }, dtype);
+    e->high = value_at((place){ high.key, 1 }, dtype);
+    snprintf(e->method, sizeof e->method, "woodruff");
+}
+
+static fv_status estimate_of(fv_sample *s, const fv_bytes *all, double *columns, fv_interval *e, fv_error *error) {
+    const fv_tally *tally = fv__tally_at(all->data, all->size, 0), *nans = fv__tally_at(all->data, all->size, 2);
+    double          total = (double)fv__tally_total(tally), *x = columns, *y = columns + s->seen;
+    place           at = place_of(tally, ((const quantile *)s->params)->q * total);
+    FV_TRY(parts_before(s, at, x, y, error));
+    FV_TRY(fv__estimate_ratio(s, x, y, e, error));
+    bring_back(tally, total, s->in->image.dtype, e);
+    e->value = value_at(at, s->in->image.dtype);
+    if (nans && fv__tally_total(nans)) e->value = e->low = e->high = NAN;
+    return FV_OK;
+}
+
+static fv_status estimate(fv_sample *s, fv_interval *e, fv_error *error) {
+    fv_bytes  all = { 0 };
+    double   *columns = fv__alloc((size_t)(2 * s->seen) * sizeof *columns);
+    fv_status status = merge_all(s, &all, error);
+    if (status == FV_OK) status = estimate_of(s, &all, columns, e, error);
+    free(columns);
+    fv__bytes_release(&all);
+    return status;
+}
+
 #define PASS .scratch = scratch, .run = run, .bound = bound, .combine = fv__tally_combine, .finish = finish
 static const fv_pass passes[] = {
     { .name = "first 16 bits", PASS },
@@ -224,3 +318,5 @@ const fv_op FV_OP(quantile) = {
     .example = "quantile(phantom(\"cells\", [200, 200]), 0.9)",
     .see = "percentile histogram mean",
 };
+
+const fv_estimator FV_ESTIMATOR(quantile) = { .estimate = estimate };

@@ -1,4 +1,5 @@
 /* std: standard deviation of all values. */
+#include "op/interval.h"
 #include "op/moments.h"
 
 static const fv_input inputs[] = {
@@ -36,3 +37,5 @@ const fv_op FV_OP(std) = {
     .example = "std(phantom(\"cells\", [200, 200]))",
     .see = "var mean variance",
 };
+
+const fv_estimator FV_ESTIMATOR(std) = { .estimate = fv__estimate_std };

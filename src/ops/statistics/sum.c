@@ -1,4 +1,5 @@
 /* sum: sum of all values. */
+#include "op/interval.h"
 #include "op/moments.h"
 
 static const fv_input inputs[] = {
@@ -44,3 +45,5 @@ const fv_op FV_OP(sum) = {
     .example = "sum(phantom(\"cells\", [200, 200]))",
     .see = "mean count project",
 };
+
+const fv_estimator FV_ESTIMATOR(sum) = { .estimate = fv__estimate_sum };

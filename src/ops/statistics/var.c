@@ -1,4 +1,5 @@
 /* var: variance of all values. */
+#include "op/interval.h"
 #include "op/moments.h"
 
 static const fv_input inputs[] = {
@@ -35,3 +36,5 @@ const fv_op FV_OP(var) = {
     .example = "var(phantom(\"cells\", [200, 200]))",
     .see = "std mean variance",
 };
+
+const fv_estimator FV_ESTIMATOR(var) = { .estimate = fv__estimate_var };

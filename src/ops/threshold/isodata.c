@@ -1,5 +1,6 @@
 /* isodata: the threshold half-way between the means of the classes it makes. */
 #include "kernels/levels.h"
+#include "op/interval.h"
 
 /* Of float32 images scikit-image rounds every step to float32. */
 static double rounded(const fv__levels *l, double x) { return l->single ? (float)x : x; }
@@ -44,3 +45,5 @@ const fv_op FV_OP(isodata) = {
                "write(a > isodata(a), \"cells.png\")",
     .see = "otsu li yen triangle local hysteresis greater",
 };
+
+const fv_estimator FV_ESTIMATOR(isodata) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };

@@ -1,6 +1,7 @@
 /* li: the threshold with the least cross entropy between the image and its two classes. */
 #include "base/math.h"
 #include "kernels/levels.h"
+#include "op/interval.h"
 
 /* Li and Tam's iteration on values counted from the least one; it ends where it moves by no more than half a level. */
 static double value(const fv__levels *l) {
@@ -48,3 +49,5 @@ const fv_op FV_OP(li) = {
                "write(a > li(a), \"cells.png\")",
     .see = "otsu yen triangle isodata local hysteresis greater",
 };
+
+const fv_estimator FV_ESTIMATOR(li) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };

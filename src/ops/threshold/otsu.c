@@ -1,5 +1,6 @@
 /* otsu: the threshold that best separates two classes of values. */
 #include "kernels/levels.h"
+#include "op/interval.h"
 #include <stdlib.h>
 
 /* Index of the first greatest between-class variance, in doubles and in the order of scikit-image, so that ties fall alike. */
@@ -45,3 +46,5 @@ const fv_op FV_OP(otsu) = {
                "write(a > otsu(a), \"cells.png\")",
     .see = "li yen triangle isodata local hysteresis greater",
 };
+
+const fv_estimator FV_ESTIMATOR(otsu) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };

@@ -1,5 +1,6 @@
 /* triangle: the threshold at the foot of the histogram's peak. */
 #include "kernels/levels.h"
+#include "op/interval.h"
 
 /* The level farthest below the line from the peak to the far end of the longer tail. */
 static int64_t split(const fv__levels *l) {
@@ -40,3 +41,5 @@ const fv_op FV_OP(triangle) = {
                "write(a > triangle(a), \"cells.png\")",
     .see = "otsu li yen isodata local hysteresis greater",
 };
+
+const fv_estimator FV_ESTIMATOR(triangle) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };

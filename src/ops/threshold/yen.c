@@ -1,6 +1,7 @@
 /* yen: the threshold with the greatest correlation of both classes. */
 #include "base/math.h"
 #include "kernels/levels.h"
+#include "op/interval.h"
 #include <stdlib.h>
 
 /* In float32 and in the order of scikit-image, so that near ties fall alike. */
@@ -48,3 +49,5 @@ const fv_op FV_OP(yen) = {
                "write(a > yen(a), \"cells.png\")",
     .see = "otsu li triangle isodata local hysteresis greater",
 };
+
+const fv_estimator FV_ESTIMATOR(yen) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };

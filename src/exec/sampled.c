@@ -1,0 +1,139 @@
+/* Stages whose value is estimated from a part of their tasks: when that part is large enough, and what it tells. */
+#include "exec/sampled.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+const fv_sampling *fv__stage_sampling(const fv_stage *stage) {
+    const fv_target *target = &stage->targets[0];
+    return target->kind == FV_TARGET_PASS && target->pass == 0 && !stage->serial ? target->node->sampling : NULL;
+}
+
+bool fv__stage_after_sample(const fv_stage *stage) {
+    const fv_target *target = &stage->targets[0];
+    return target->kind == FV_TARGET_PASS && target->pass > 0 && target->node->sampling;
+}
+
+/* ---------------------------------------------------------------- partials in the order of the sample */
+
+typedef struct sample {
+    fv_sample       base;
+    fv_instance    *instance;
+    const fv_stage *stage;
+    const fv_node  *node;
+    int64_t        *order;
+    fv_blob         held;
+} sample;
+
+static fv_hash partial_key(const sample *s, int64_t i, double *voxels) {
+    int64_t   index;
+    fv_region chunk = fv__stage_chunk(s->stage, s->order[i], &index);
+    if (voxels) *voxels = (double)fv__region_voxels(&chunk);
+    return fv__key_partial(s->node, 0, &s->stage->lattice, index);
+}
+
+static void release(sample *s) {
+    if (s->held.entry) fv__store_unpin(s->instance->context->store, &s->held);
+    s->held.entry = NULL;
+}
+
+static fv_status get_partial(fv_sample *base, int64_t i, const void **data, size_t *size, double *voxels, fv_error *error) {
+    sample *s = (sample *)base;
+    release(s);
+    FV_TRY(fv__store_get(s->instance->context->store, partial_key(s, i, voxels), &s->held, error));
+    *data = s->held.data;
+    *size = s->held.size;
+    return FV_OK;
+}
+
+/* So many of the first ones are there. */
+static int64_t count_there(const sample *s) {
+    int64_t n = 0;
+    while (n < s->stage->ntasks && fv__store_has(s->instance->context->store, partial_key(s, n, NULL))) n++;
+    return n;
+}
+
+/* ---------------------------------------------------------------- looking at them */
+
+static fv_status estimate(sample *s, int64_t seen, fv_interval *e, fv_error *error) {
+    s->base.seen = seen;
+    memset(e, 0, sizeof *e); /* it is stored as it is */
+    fv_status status = fv__op_estimator(s->node->op)->estimate(&s->base, e, error);
+    release(s);
+    if (status != FV_OK && error && !error->op[0]) strncpy(error->op, s->node->op->name, sizeof error->op - 1);
+    e->seen = seen;
+    e->population = s->base.population;
+    e->confidence = s->base.confidence;
+    return status;
+}
+
+/* The first size at which the sample is good enough, so that it does not matter how many more are there. */
+static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_sample_end *end, fv_error *error) {
+    for (int64_t n = fv__sampling_next(0, s->base.population); n < s->base.population;
+         n = fv__sampling_next(n, s->base.population)) {
+        if (n > there) {
+            *end = FV_SAMPLE_MORE;
+            return FV_OK;
+        }
+        FV_TRY(estimate(s, n, e, error));
+        *end = FV_SAMPLE_ESTIMATE;
+        if (fv__sampling_reached(s->node->sampling, e)) return FV_OK;
+    }
+    *end = there < s->base.population ? FV_SAMPLE_MORE : FV_SAMPLE_ALL;
+    return FV_OK;
+}
+
+fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_sample_end *end,
+                          fv_error *error) {
+    const fv_sampling *sampling = node->sampling;
+    sample             s = { .base = { .op = node->op,
+                                       .params = node->params,
+                                       .in = node->in_type[0],
+                                       .out = &node->type,
+                                       .population = stage->ntasks,
+                                       .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
+                                       .confidence = sampling->confidence,
+                                       .seed = (uint64_t)sampling->seed,
+                                       .partial = get_partial },
+                             .instance = instance,
+                             .stage = stage,
+                             .node = node,
+                             .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks) };
+    int64_t            there = count_there(&s);
+    fv_status          status = FV_OK;
+    *end = FV_SAMPLE_ALL;
+    if (!sampling->time)
+        status = look_by_error(&s, there, e, end, error);
+    else if (there < stage->ntasks) {
+        *end = FV_SAMPLE_ESTIMATE;
+        status = there ? estimate(&s, there, e, error) : fv_fail(error, FV_ERROR_INTERNAL, "no chunk of the sample is there");
+    }
+    free(s.order);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what came out */
+
+static const fv_stage *first_stage(const fv_instance *instance, const fv_node *node) {
+    return &instance->plan->stages[instance->plan->pass_stage[node->id][0]];
+}
+
+static fv_hash estimate_key(const fv_instance *instance, const fv_node *node) {
+    return fv__key_result(node, 0, &first_stage(instance, node)->lattice, 1);
+}
+
+bool fv__instance_estimated(const fv_instance *instance, const fv_node *node) {
+    return node->sampling && fv__store_has(instance->context->store, estimate_key(instance, node));
+}
+
+fv_status fv__instance_estimate(fv_instance *instance, const fv_node *node, fv_interval *e, fv_error *error) {
+    if (fv__instance_estimated(instance, node))
+        return fv__store_read(instance->context->store, estimate_key(instance, node), 0, e, sizeof *e, error);
+    fv_scalar scalar;
+    FV_TRY(fv__instance_scalar(instance, node, &scalar, error));
+    memset(e, 0, sizeof *e);
+    e->value = e->low = e->high = fv__scalar_number(&scalar);
+    e->confidence = node->sampling->confidence;
+    e->seen = e->population = first_stage(instance, node)->ntasks;
+    snprintf(e->method, sizeof e->method, "exact");
+    return FV_OK;
+}

@@ -1,0 +1,23 @@
+/* Stages whose value is estimated from a part of their tasks. */
+#ifndef FV_SAMPLED_H
+#define FV_SAMPLED_H
+
+#include "exec/exec.h"
+
+/* How the tasks of a stage are sampled; NULL: all of them are run. */
+const fv_sampling *fv__stage_sampling(const fv_stage *stage);
+/* Whether it is a later pass of a value that may have been estimated by the first. */
+bool fv__stage_after_sample(const fv_stage *stage);
+
+/* What the first pass of a sampled node has come to. An estimate: it is known well enough, or its time is over. All: every
+ * task is done, and the pass ends as it would without sampling. More: further tasks are needed. */
+typedef enum fv_sample_end { FV_SAMPLE_MORE, FV_SAMPLE_ESTIMATE, FV_SAMPLE_ALL } fv_sample_end;
+fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
+                          fv_sample_end *end, fv_error *error);
+
+/* Whether the value is an estimate, and not that of all chunks. */
+bool fv__instance_estimated(const fv_instance *instance, const fv_node *node);
+/* The estimate of a sampled node whose value is known; that of one which saw all chunks has no width. */
+fv_status fv__instance_estimate(fv_instance *instance, const fv_node *node, fv_interval *estimate, fv_error *error);
+
+#endif

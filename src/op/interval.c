@@ -1,0 +1,289 @@
+/* Estimates of reductions from some of their chunks. */
+#include "op/interval.h"
+#include "base/math.h"
+#include "base/take.h"
+#include "op/moments.h"
+#include "op/random.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- Student's t */
+
+/* M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.2.23 (absolute error below 4.5e-4). */
+static double normal(double p) {
+    double t = sqrt(-2 * fv__ln(1 - p));
+    return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+/* 26.7.5 of the same. */
+double fv__student(double p, double n) {
+    double z = normal(p), s = z * z;
+    double g1 = z * (s + 1) / 4, g2 = z * (3 + s * (16 + s * 5)) / 96, g3 = z * (-15 + s * (17 + s * (19 + s * 3))) / 384,
+           g4 = z * (-945 + s * (-1920 + s * (1482 + s * (776 + s * 79)))) / 92160;
+    return z + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n;
+}
+
+/* ---------------------------------------------------------------- ratios */
+
+enum { REPLICATES = 999, MOST_RESAMPLED = 1024 };
+
+typedef struct ratio {
+    double value, deviation; /* of the estimate, as if the population were infinite */
+    double informative;
+} ratio;
+
+/* pick NULL: all of them. */
+static ratio ratio_of(const double *x, const double *y, const int32_t *pick, int64_t n) {
+    double sum_x = 0, sum_y = 0, squares = 0, fourth = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum_x += x[pick ? pick[i] : i];
+        sum_y += y[pick ? pick[i] : i];
+    }
+    double value = sum_y / sum_x;
+    for (int64_t i = 0; i < n; i++) {
+        double d = y[pick ? pick[i] : i] - value * x[pick ? pick[i] : i];
+        squares += d * d;
+        fourth += d * d * d * d;
+    }
+    double deviation = sqrt(squares / (double)(n - 1) * (double)n) / fabs(sum_x);
+    return (ratio){ value, deviation, fourth > 0 ? squares * squares / fourth : 0 };
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Studentised deviations of resampled ratios, below and above which (1 - confidence) / 2 of them lie. A resample without any
+ * variation lies infinitely far out. */
+static void bootstrap_t(const fv_sample *s, const double *x, const double *y, ratio all, int32_t *pick, double *t, double *low,
+                        double *high) {
+    int64_t n = s->seen;
+    for (int64_t b = 0; b < REPLICATES; b++) {
+        uint64_t hash = fv__place_hash(s->seed, 1, n, b, 0);
+        for (int64_t i = 0; i < n; i++) pick[i] = (int32_t)(fv__uniform(hash, (uint64_t)i) * (double)n);
+        ratio  one = ratio_of(x, y, pick, n);
+        double d = one.value - all.value;
+        t[b] = one.deviation > 0 ? d / one.deviation : d < 0 ? -1e300 : d > 0 ? 1e300 : 0;
+    }
+    qsort(t, REPLICATES, sizeof *t, ascending);
+    int64_t outside = (int64_t)((1 - s->confidence) / 2 * (REPLICATES + 1));
+    outside = FV_MAX(outside, 1);
+    *low = t[outside - 1];
+    *high = t[REPLICATES - outside];
+}
+
+fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *y, fv_interval *e, fv_error *error) {
+    int64_t n = s->seen;
+    ratio   all = ratio_of(x, y, NULL, n);
+    double  rest = sqrt(1 - (double)n / (double)s->population), below = 0, above = 0;
+    e->value = all.value;
+    e->low = e->high = NAN;
+    e->informative = all.informative;
+    snprintf(e->method, sizeof e->method, "too few");
+    if (n < FV_LEAST_SAMPLE || !(all.deviation > 0)) return FV_OK;
+    below = above = fv__student((1 + s->confidence) / 2, (double)(n - 1));
+    if (n <= MOST_RESAMPLED) {
+        int32_t *pick;
+        double  *t, lowest, highest;
+        FV_TRY(FV_TAKE(pick, (size_t)n * sizeof *pick, error));
+        if (FV_TAKE(t, REPLICATES * sizeof *t, error) != FV_OK) {
+            free(pick);
+            return FV_ERROR_MEMORY;
+        }
+        bootstrap_t(s, x, y, all, pick, t, &lowest, &highest);
+        below = FV_MAX(below, highest); /* a ratio that comes out too high has its truth below it */
+        above = FV_MAX(above, -lowest);
+        free(pick);
+        free(t);
+    }
+    e->low = all.value - below * all.deviation * rest;
+    e->high = all.value + above * all.deviation * rest;
+    snprintf(e->method, sizeof e->method, n <= MOST_RESAMPLED ? "bootstrap-t" : "student");
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- moments */
+
+typedef struct columns { /* by chunk */
+    double *voxels, *sum, *squares;
+} columns;
+
+static void release(columns *c) {
+    free(c->voxels);
+    *c = (columns){ 0 };
+}
+
+static fv_status read_columns(fv_sample *s, bool counted, columns *c, fv_error *error) {
+    FV_TRY(FV_TAKE(c->voxels, (size_t)(3 * s->seen) * sizeof *c->voxels, error));
+    c->sum = c->voxels + s->seen;
+    c->squares = c->sum + s->seen;
+    for (int64_t i = 0; i < s->seen; i++) {
+        const void *data;
+        size_t      size;
+        fv_status   status = s->partial(s, i, &data, &size, &c->voxels[i], error);
+        if (status != FV_OK) {
+            release(c);
+            return status;
+        }
+        int64_t count = 0;
+        if (counted) memcpy(&count, data, sizeof count);
+        const fv_moments *m = data;
+        c->sum[i] = counted ? (double)count : fv__sum_value(&m->sum.sum);
+        c->squares[i] = counted ? 0 : fv__sum_value(&m->squares.sum);
+    }
+    return FV_OK;
+}
+
+static void scale(fv_interval *e, double factor) {
+    e->value *= factor;
+    e->low *= factor;
+    e->high *= factor;
+}
+
+static fv_status of_sums(fv_sample *s, bool counted, double factor, fv_interval *e, fv_error *error) {
+    columns c;
+    FV_TRY(read_columns(s, counted, &c, error));
+    fv_status status = fv__estimate_ratio(s, c.voxels, c.sum, e, error);
+    scale(e, factor);
+    release(&c);
+    return status;
+}
+
+fv_status fv__estimate_mean(fv_sample *s, fv_interval *e, fv_error *error) { return of_sums(s, false, 1, e, error); }
+fv_status fv__estimate_sum(fv_sample *s, fv_interval *e, fv_error *error) { return of_sums(s, false, s->voxels, e, error); }
+fv_status fv__estimate_count(fv_sample *s, fv_interval *e, fv_error *error) {
+    FV_TRY(of_sums(s, true, s->voxels, e, error));
+    e->low = FV_MAX(e->low, 0);
+    e->high = FV_MIN(e->high, s->voxels);
+    return FV_OK;
+}
+
+/* The mean of squared distances from the sample's mean, which is a ratio as well. */
+fv_status fv__estimate_var(fv_sample *s, fv_interval *e, fv_error *error) {
+    columns c;
+    FV_TRY(read_columns(s, false, &c, error));
+    double mean = ratio_of(c.voxels, c.sum, NULL, s->seen).value;
+    for (int64_t i = 0; i < s->seen; i++) c.squares[i] += mean * (mean * c.voxels[i] - 2 * c.sum[i]);
+    fv_status status = fv__estimate_ratio(s, c.voxels, c.squares, e, error);
+    e->value = FV_MAX(e->value, 0);
+    if (e->low < 0) e->low = 0;
+    release(&c);
+    return status;
+}
+
+fv_status fv__estimate_std(fv_sample *s, fv_interval *e, fv_error *error) {
+    FV_TRY(fv__estimate_var(s, e, error));
+    e->value = sqrt(e->value);
+    e->low = sqrt(e->low);
+    e->high = sqrt(e->high);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- anything that is merged */
+
+enum { GROUPS = 32, RESAMPLES = 199 };
+
+/* The operator's own finish, of one partial. */
+typedef struct evaluation {
+    fv_finish       base;
+    const fv_bytes *partial;
+    fv_scalar       value;
+} evaluation;
+
+static size_t merged_size(fv_finish *f, int64_t i) {
+    (void)i;
+    return ((evaluation *)f)->partial->size;
+}
+
+static fv_status merged(fv_finish *f, int64_t i, const void **data, fv_error *error) {
+    (void)i;
+    (void)error;
+    *data = ((evaluation *)f)->partial->data;
+    return FV_OK;
+}
+
+static fv_status take(fv_finish *f, int64_t index, const void *data, size_t size, fv_error *error) {
+    evaluation *e = (evaluation *)f;
+    if (index || size != sizeof e->value) return fv_fail(error, FV_ERROR_INTERNAL, "its first pass gives no number");
+    memcpy(&e->value, data, size);
+    return FV_OK;
+}
+
+static fv_status evaluate(const fv_sample *s, const fv_bytes *partial, double *value, fv_error *error) {
+    evaluation e = { .base = { .params = s->params,
+                               .ninputs = 1,
+                               .in = { s->in },
+                               .out = s->out,
+                               .npartials = 1,
+                               .size = merged_size,
+                               .partial = merged,
+                               .put = take },
+                     .partial = partial };
+    FV_TRY(s->op->passes[0].finish(&e.base, error));
+    *value = fv__scalar_number(&e.value);
+    return FV_OK;
+}
+
+static void merge(const fv_sample *s, fv_bytes *into, const void *data, size_t size) {
+    if (!into->size)
+        fv__bytes_append(into, data, size);
+    else
+        s->op->passes[0].combine(s->params, into, data, size);
+}
+
+static fv_status make_groups(fv_sample *s, int groups, fv_bytes *group, fv_bytes *all, fv_error *error) {
+    for (int64_t i = 0; i < s->seen; i++) {
+        const void *data;
+        size_t      size;
+        double      voxels;
+        FV_TRY(s->partial(s, i, &data, &size, &voxels, error));
+        merge(s, &group[i % groups], data, size);
+        merge(s, all, data, size);
+    }
+    return FV_OK;
+}
+
+/* Square root of the mean square distance of resampled values from that of the whole sample. */
+static fv_status spread(const fv_sample *s, int groups, const fv_bytes *group, double value, double *deviation,
+                        fv_error *error) {
+    fv_bytes  mixed = { 0 };
+    fv_status status = FV_OK;
+    double    squares = 0;
+    for (int64_t b = 0; b < RESAMPLES && status == FV_OK; b++) {
+        uint64_t hash = fv__place_hash(s->seed, 2, s->seen, b, 0);
+        double   one = 0;
+        fv__bytes_clear(&mixed);
+        for (int g = 0; g < groups; g++) {
+            const fv_bytes *from = &group[(int)(fv__uniform(hash, (uint64_t)g) * groups)];
+            merge(s, &mixed, from->data, from->size);
+        }
+        status = evaluate(s, &mixed, &one, error);
+        squares += (one - value) * (one - value);
+    }
+    fv__bytes_release(&mixed);
+    *deviation = sqrt(squares / RESAMPLES * groups / (groups - 1));
+    return status;
+}
+
+fv_status fv__estimate_groups(fv_sample *s, double step, fv_interval *e, fv_error *error) {
+    int       groups = (int)FV_MIN(s->seen, GROUPS);
+    fv_bytes  group[GROUPS] = { 0 }, all = { 0 };
+    double    deviation = 0;
+    fv_status status = make_groups(s, groups, group, &all, error);
+    e->low = e->high = NAN;
+    e->informative = groups;
+    snprintf(e->method, sizeof e->method, "too few");
+    if (status == FV_OK) status = evaluate(s, &all, &e->value, error);
+    if (status == FV_OK && s->seen >= FV_LEAST_SAMPLE) {
+        status = spread(s, groups, group, e->value, &deviation, error);
+        double rest = sqrt(1 - (double)s->seen / (double)s->population);
+        double half = fv__student((1 + s->confidence) / 2, groups - 1) * deviation * rest + step;
+        e->low = e->value - half;
+        e->high = e->value + half;
+        snprintf(e->method, sizeof e->method, "bootstrap");
+    }
+    for (int g = 0; g < groups; g++) fv__bytes_release(&group[g]);
+    fv__bytes_release(&all);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Estimates of reductions from some of their chunks, taken at random without replacement: the chunk is what is sampled, because
+ * its voxels resemble each other.
+ *
+ * Means are ratios of two sums over chunks (W. G. Cochran, Sampling Techniques, 1977, chapters 2, 6 and 9), with the correction
+ * for a finite population. The interval reaches as far as the wider of Student's t and the bootstrap-t (B. Efron, R. Tibshirani,
+ * An Introduction to the Bootstrap, 1993, chapter 12) on each side, since t alone is too narrow where a few chunks are unlike all
+ * others.
+ */
+#ifndef FV_INTERVAL_H
+#define FV_INTERVAL_H
+
+#include "op/sampling.h"
+
+/* Student's t below which a part p of the distribution lies; p above one half, at least 7 degrees of freedom. */
+double fv__student(double p, double freedom);
+
+/* The ratio of the sums of y and x over all chunks, from seen ones; fills in all of the estimate but what the sampling knows. */
+fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *y, fv_interval *e, fv_error *error);
+
+/* Of operators whose partial is fv_moments. */
+fv_status fv__estimate_sum(fv_sample *s, fv_interval *e, fv_error *error);
+fv_status fv__estimate_mean(fv_sample *s, fv_interval *e, fv_error *error);
+fv_status fv__estimate_var(fv_sample *s, fv_interval *e, fv_error *error);
+fv_status fv__estimate_std(fv_sample *s, fv_interval *e, fv_error *error);
+/* Of a count, whose partial is an int64_t. */
+fv_status fv__estimate_count(fv_sample *s, fv_interval *e, fv_error *error);
+/* Of any operator whose first pass has combine, and whose finish gives the number: by a bootstrap over groups of chunks. step: by
+ * how much its values differ at least. */
+fv_status fv__estimate_groups(fv_sample *s, double step, fv_interval *e, fv_error *error);
+/* Of what follows from the counts of op/survey.h, and of which images it does. */
+fv_status   fv__survey_estimate(fv_sample *s, fv_interval *e, fv_error *error);
+const char *fv__survey_hindered(const fv_type *image);
+
+#endif

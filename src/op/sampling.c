@@ -1,0 +1,56 @@
+/* How the chunks of a reduction are sampled. */
+#include "op/sampling.h"
+#include "op/random.h"
+
+const fv_param fv__sampling_params[] = {
+    FV_PARAM(fv_sampling, error, .def = "",
+             .doc = "stop when the interval reaches at most this part of the value to each side: 0.01 is 1 %; or absolute, or time"),
+    FV_PARAM(fv_sampling, absolute, .def = "", .doc = "the same as a number of the value's own unit"),
+    FV_PARAM(fv_sampling, time, .def = "", .unit = "s", .doc = "stop when this time is over"),
+    FV_PARAM(fv_sampling, confidence, .def = "0.95", .doc = "how sure the interval is, above 0 and below 1"),
+    FV_PARAM(fv_sampling, seed, .def = "0", .doc = "another seed takes other chunks"),
+    FV_PARAM(fv_sampling, whole, .def = "false", .own = true),
+    FV_PARAM_END,
+};
+fv_status fv__sampling_check(const fv_sampling *p, fv_error *error) {
+    const double       asked[] = { p->error, p->absolute, p->time };
+    static const char *names[] = { "error", "absolute", "time" };
+    int                given = 0;
+    for (int k = 0; k < 3; k++) {
+        if (asked[k] < 0 || !isfinite(asked[k]))
+            return fv_fail(error, FV_ERROR_USAGE, "%s = %g: it must be above 0", names[k], asked[k]);
+        given += asked[k] > 0;
+    }
+    if (given != 1)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "give one of error (0.01 is 1 %% of the value), absolute and time (seconds), above 0");
+    if (!(p->confidence > 0 && p->confidence < 1))
+        return fv_fail(error, FV_ERROR_USAGE, "confidence = %g: it must be above 0 and below 1, as 0.95", p->confidence);
+    return FV_OK;
+}
+
+int64_t *fv__sampling_order(uint64_t seed, int64_t count) {
+    int64_t *order = fv__alloc((size_t)(count + 1) * sizeof *order);
+    uint64_t hash = fv__place_hash(seed, 0, count, 0, 0);
+    for (int64_t i = 0; i < count; i++) order[i] = i;
+    for (int64_t i = 0; i + 1 < count; i++) {
+        int64_t other = i + (int64_t)(fv__uniform(hash, (uint64_t)i) * (double)(count - i)), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+    return order;
+}
+
+int64_t fv__sampling_next(int64_t size, int64_t count) {
+    const int64_t first = 16;
+    int64_t       next = size < first ? first : size + size / 2;
+    return FV_MIN(next, count);
+}
+
+/* Where the width rests on few chunks, as of a mask with rare objects, others like them were probably not met yet. */
+bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *e) {
+    const double least = 5;
+    double       half = FV_MAX(e->high - e->value, e->value - e->low);
+    if (!isfinite(half) || e->informative < least) return false;
+    return half <= FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
+}

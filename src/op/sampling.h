@@ -1,0 +1,82 @@
+/* Values that are estimated from some of their chunks (approx): the parameters, what an operator says about it, and what follows
+ * from the parameters alone.
+ *
+ * Chunks are taken in an order that follows from the seed. With error or absolute, the sample is looked at when it has certain
+ * sizes, and the first that is good enough counts: so the value depends on seed and data, never on who computes it when.
+ */
+#ifndef FV_SAMPLING_H
+#define FV_SAMPLING_H
+
+#include "op/op.h"
+
+/* ---------------------------------------------------------------- what is asked for */
+
+typedef struct fv_sampling {
+    double  error, absolute; /* half the width of the interval: of the value, or as a number; 0: not asked */
+    double  time;            /* seconds; 0: not asked */
+    double  confidence;
+    int64_t seed;
+    bool    whole; /* time is that of the whole run */
+} fv_sampling;
+
+/* The parameters of an operator that only says how another's value is sampled. */
+extern const fv_param fv__sampling_params[];
+static inline bool    fv__op_samples(const fv_op *op) { return op->params == fv__sampling_params; }
+fv_status             fv__sampling_check(const fv_sampling *sampling, fv_error *error);
+
+/* What --within and --within-error ask for, one of which is 0. */
+static inline fv_sampling fv__sampling_within(double time, double error) {
+    return (fv_sampling){ .time = time, .error = error, .confidence = 0.95, .whole = time > 0 };
+}
+
+/* ---------------------------------------------------------------- what an operator can say */
+
+/* Some chunks of a reduction, taken at random. */
+typedef struct fv_sample {
+    const fv_op   *op;
+    const void    *params;
+    const fv_type *in, *out;         /* of its first input, and its own */
+    int64_t        seen, population; /* chunks */
+    double         voxels;           /* of all chunks */
+    double         confidence;
+    uint64_t       seed;
+    /* The partial of the first pass, of a chunk below seen in the order in which they were taken; borrowed until the next. */
+    fv_status (*partial)(struct fv_sample *s, int64_t i, const void **data, size_t *size, double *voxels, fv_error *error);
+} fv_sample;
+
+typedef struct fv_interval {
+    double  value, low, high; /* nan in low and high: too few chunks were seen for an interval */
+    double  informative;      /* chunks that the width of the interval rests on, roughly */
+    double  confidence;
+    int64_t seen, population;
+    char    method[24];
+} fv_interval;
+
+/* Beside its descriptor, the file of an operator that can be estimated has
+ *
+ *     const fv_estimator FV_ESTIMATOR(mean) = { .estimate = fv__estimate_mean };
+ */
+typedef struct fv_estimator {
+    /* From the partials that the first pass made of some chunks. */
+    fv_status (*estimate)(fv_sample *s, fv_interval *e, fv_error *error);
+    /* Why it cannot be estimated for such an image, and what can be asked instead; NULL, or gives NULL: it can. */
+    const char *(*hindered)(const fv_type *image);
+} fv_estimator;
+#define FV_ESTIMATOR(name) FV_ISA_NAME(FV_PASTE(fv_estimator_, name))
+
+/* NULL: nothing can be said from some of the chunks. */
+const fv_estimator *fv__op_estimator(const fv_op *op);
+
+/* ---------------------------------------------------------------- what follows from it */
+
+/* Below this, nothing is said about a population that was not seen as a whole. */
+#define FV_LEAST_SAMPLE 8
+
+/* Numbers 0 to count - 1 in the order of a seed. The caller frees. */
+int64_t *fv__sampling_order(uint64_t seed, int64_t count);
+/* The size at which a sample that has this size already is looked at next, at most count. */
+int64_t fv__sampling_next(int64_t size, int64_t count);
+/* Whether an estimate is as good as was asked for. */
+bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *estimate);
+
+#endif

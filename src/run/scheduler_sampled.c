@@ -1,0 +1,66 @@
+/* Stages of which a part of the tasks may be enough: they are handed out in random order, up to the next size at which the sample
+ * is looked at, or until the time is over. What is known then is decided at the end of the stage (exec/sampled.c), by whoever
+ * runs it; here only more tasks are handed out if that was not enough. */
+#include "exec/sampled.h"
+#include "run/scheduler_parts.h"
+#include <stdlib.h>
+
+typedef struct fv_sampled {
+    int64_t *order;
+    int64_t  next, limit; /* handed out, and to be handed out before the sample is looked at */
+    double   deadline;    /* 0: none */
+    double   started;
+} fv_sampled;
+
+void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
+    const fv_stage    *stage = &item->instance->plan->stages[index];
+    const fv_sampling *sampling = fv__stage_sampling(stage);
+    fv_sampled        *sampled = fv__calloc(sizeof *sampled);
+    *sampled = (fv_sampled){ .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks), .started = fv__now() };
+    sampled->limit = sampling->time ? stage->ntasks : fv__sampling_next(0, stage->ntasks);
+    if (sampling->time) sampled->deadline = (sampling->whole ? s->started : sampled->started) + sampling->time;
+    item->stages[index].sampled = sampled;
+}
+
+void fv__sampled_free(fv_sampled *sampled) {
+    if (sampled) free(sampled->order);
+    free(sampled);
+}
+
+/* One that would be over too late is not begun; the first one always is. */
+static bool in_time(const fv_scheduler *s, const fv_stage_state *state, const fv_sampled *sampled) {
+    double now = fv__now();
+    if (!sampled->deadline || !sampled->next) return true;
+    int64_t done = state->done - state->found;
+    double  each = done ? (now - sampled->started) / (double)done * FV_MIN(s->places[0].workers, (double)done) : 0;
+    return now + each <= sampled->deadline;
+}
+
+bool fv__sampled_take(fv_scheduler *s, fv_item *item, int index, int64_t *task) {
+    fv_stage_state *state = &item->stages[index];
+    fv_sampled     *sampled = state->sampled;
+    if (sampled->next < sampled->limit && !in_time(s, state, sampled)) sampled->limit = sampled->next;
+    if (sampled->next >= sampled->limit) return false;
+    *task = sampled->order[sampled->next++];
+    return true;
+}
+
+bool fv__sampled_at_end(const fv_stage_state *state) { return state->sampled->next >= state->sampled->limit && state->out == 0; }
+
+bool fv__sampled_ended(fv_scheduler *s, fv_item *item, int index) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    bool            ended = fv__stage_finished(item->instance, stage);
+    pthread_mutex_lock(&s->mutex);
+    if (ended) {
+        item->tasks_done += state->limit - state->done;
+        s->progress.tasks_done += state->limit - state->done;
+        state->done = state->limit;
+    } else {
+        state->sampled->limit = fv__sampling_next(state->sampled->limit, stage->ntasks);
+        state->ending = false;
+        state->end_memory = 0;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return ended;
+}
