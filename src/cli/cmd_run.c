@@ -102,7 +102,7 @@ static bool measured(const char *text, const char *const *units, const double *f
 
 static bool take_within(const run_options *o, fv_execute *execute) {
     static const char *const times[] = { "s", "", "ms", "min", "h", NULL }, *const parts[] = { "%", "", NULL };
-    static const double      seconds[] = { 1, 1, 1e-3, 60, 3600 }, hundredths[] = { 0.01, 1 };
+    static const double seconds[] = { 1, 1, 1e-3, 60, 3600 }, hundredths[] = { 0.01, 1 };
     if (o->within && o->within_error)
         fv_complain("run", "give --within or --within-error, not both");
     else if (o->within && !measured(o->within, times, seconds, &execute->within))

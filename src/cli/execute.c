@@ -93,14 +93,15 @@ static void print_pair(double value, double half) {
 
 /* value, low, high, confidence, seen, chunks, method */
 static void print_estimate(const fv_table *table, double seconds) {
-    double value = number_of(table, 0), low = number_of(table, named(table, "low")), high = number_of(table, named(table, "high"));
+    double value = number_of(table, 0), low = number_of(table, named(table, "low")),
+           high = number_of(table, named(table, "high"));
     double half = fmax(high - value, value - low);
     char   seen[32], all[32], text[64];
     cell_text(&table->type.column[0], table->cell[0], true, text, sizeof text);
     grouped((long long)number_of(table, named(table, "seen")), seen);
     grouped((long long)number_of(table, named(table, "chunks")), all);
     if (!strcmp(seen, all)) {
-        printf("%s (exact, all %s chunks, %.1f s)\n", text, all, seconds);
+        printf("%s (exact, %s%s chunk%s)\n", text, strcmp(all, "1") ? "all " : "", all, strcmp(all, "1") ? "s" : "");
         return;
     }
     if (isnan(half)) {

@@ -18,9 +18,12 @@ static value refuse(builder *b, const fv_node *node, fv_span span, const char *w
 
 static const char *hinders(const fv_node *node) {
     if (!node->op) return "it is known already";
-    if (node->type.kind == FV_KIND_IMAGE) return "it is an image, and each of its voxels is its own value; estimate a statistic of it";
+    if (node->type.kind == FV_KIND_IMAGE)
+        return "it is an image, and each of its voxels is its own value; estimate a statistic of it";
+    if (node->type.kind == FV_KIND_TABLE) return "it is a table; estimate a number, as approx(count(image > 100), error = 0.01)";
     if (node->sampling) return "it is an estimate already";
-    if (fv__op_is_point(node->op)) return "it is computed from other numbers; estimate these, as in approx(mean(a), error = 0.01) * 2";
+    if (fv__op_is_point(node->op))
+        return "it is computed from other numbers; estimate these, as in approx(mean(a), error = 0.01) * 2";
     const fv_estimator *estimator = fv__op_estimator(node->op);
     if (!estimator || !whole_image(node)) return "chunks that were not seen may change it as much as they like";
     return estimator->hindered ? estimator->hindered(&node->in[0]->type) : NULL;

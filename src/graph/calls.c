@@ -58,7 +58,7 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
         return;
     }
     bool fits = v->kind == NODE && v->node->type.kind != FV_KIND_NONE &&
-                (input->kind == v->node->type.kind ||
+                (fv__op_samples(c->op) || input->kind == v->node->type.kind ||
                  (input->kind == FV_KIND_NONE && (v->node->type.kind != FV_KIND_TABLE || c->op->sink)));
     if (!fits) {
         fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be %s, not a %s", c->op->name, input->name,

@@ -32,6 +32,7 @@ typedef struct fv_node {
     fv_span         span;
     const fv_op    *called; /* what the text calls there: op, or one that is written in others; NULL: op */
     fv_hash         call;   /* identity of that call */
+
     const fv_sampling *sampling; /* its value is estimated; NULL: it is not */
     fv_hash            exact;    /* the key without that: partials are those of the exact value */
 } fv_node;

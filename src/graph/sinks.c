@@ -175,7 +175,7 @@ void fv__add_statement_sink(builder *b, const fv_statement *statement, int index
         return;
     }
     fv_node *node = v->node;
-    bool within = b->bindings->within.confidence > 0;
+    bool     within = b->bindings->within.confidence > 0;
     if (node->op && node->op->sink) {
         if (!within || node->in[0]->type.kind != FV_KIND_IMAGE) add_file_sink(b, node, index);
         return;

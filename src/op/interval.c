@@ -245,8 +245,7 @@ static fv_status make_groups(fv_sample *s, int groups, fv_bytes *group, fv_bytes
 }
 
 /* Square root of the mean square distance of resampled values from that of the whole sample. */
-static fv_status spread(const fv_sample *s, int groups, const fv_bytes *group, double value, double *deviation,
-                        fv_error *error) {
+static fv_status spread(const fv_sample *s, int groups, const fv_bytes *group, double value, double *deviation, fv_error *error) {
     fv_bytes  mixed = { 0 };
     fv_status status = FV_OK;
     double    squares = 0;

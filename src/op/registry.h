@@ -12,9 +12,9 @@ typedef struct fv_named_estimator {
 } fv_named_estimator;
 
 typedef struct fv_isa {
-    const char         *name;
-    const fv_op *const *ops; /* ended by NULL */
-    const fv_kernels   *kernels;
+    const char               *name;
+    const fv_op *const       *ops; /* ended by NULL */
+    const fv_kernels         *kernels;
     const fv_named_estimator *estimators; /* ended by a NULL name */
 } fv_isa;
 

@@ -32,8 +32,7 @@ fv_status fv__survey_estimate(fv_sample *s, fv_interval *e, fv_error *error) { r
 
 const char *fv__survey_hindered(const fv_type *image) {
     if (image->image.dtype != FV_BOOL && fv__tally_fits(image->image.dtype)) return NULL;
-    return image->image.dtype == FV_BOOL
-               ? "a mask has two values, and its threshold tells nothing"
-               : "its bins reach from the least to the greatest value, which only the whole image tells; an image of 8 or 16 bits "
-                 "has fixed ones: convert(image, \"uint16\")";
+    if (image->image.dtype == FV_BOOL) return "a mask has two values, and its threshold tells nothing";
+    return "its bins reach from the least to the greatest value, which only the whole image tells; an image of 8 or 16 bits has "
+           "fixed ones: convert(image, \"uint16\")";
 }

@@ -1,5 +1,6 @@
 /* Plans and graphs as text, JSON and DOT. */
 #include "plan/print.h"
+#include "graph/approximate.h"
 #include <cjson/cJSON.h>
 #include <fovea/text.h>
 #include <stdio.h>
@@ -74,6 +75,28 @@ static bool begins_table(const fv_graph *graph, int k) {
 
 /* ---------------------------------------------------------------- text */
 
+/* What of its values could be, or is, known from a part of the tasks; empty: nothing. */
+static void sampling_text(const fv_stage *stage, fv_bytes *out) {
+    const int64_t      least = fv__sampling_next(0, stage->ntasks);
+    const fv_sampling *asked = stage->targets[0].kind == FV_TARGET_PASS ? stage->targets[0].node->sampling : NULL;
+    int                found = 0;
+    if (asked && asked->time)
+        fv__bytes_printf(out, "taken at random for %g s%s, %g %% sure", asked->time, asked->whole ? " of the run" : "",
+                         100 * asked->confidence);
+    else if (asked)
+        fv__bytes_printf(out, "taken at random until %s%g%s to each side, %g %% sure; from %lld tasks on",
+                         asked->absolute ? "" : "within ", asked->absolute ? asked->absolute : 100 * asked->error,
+                         asked->absolute ? "" : " %", 100 * asked->confidence, (long long)least);
+    for (int t = 0; t < stage->ntargets && !asked && !stage->serial && least < stage->ntasks; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_PASS || target->pass || !fv__can_approximate(target->node)) continue;
+        fv__bytes_printf(out, "%s%s", found++ ? ", " : "", fv__node_label(target->node));
+    }
+    if (found)
+        fv__bytes_printf(out, " can be estimated with approx or --within: at least %lld tasks, about %.2g core-seconds",
+                         (long long)least, stage->work * 1e-9 * (double)least / (double)stage->ntasks);
+}
+
 static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out) {
     char    chunk[96], halo[96], memory[24], name[256];
     int64_t voxels[FV_MAX_DIMS];
@@ -107,7 +130,10 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
         fv__bytes_printf(out, ", after stage ");
         for (int i = 0; i < stage->nneeds; i++) fv__bytes_printf(out, "%s%d", i ? ", " : "", stage->needs[i] + 1);
     }
-    fv__bytes_printf(out, "\n");
+    fv_bytes sampling = { 0 };
+    sampling_text(stage, &sampling);
+    fv__bytes_printf(out, sampling.size ? "\n    %s\n" : "\n", (char *)sampling.data);
+    fv__bytes_release(&sampling);
 }
 
 static void tables_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
@@ -176,6 +202,10 @@ static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
     cJSON_AddItemToObject(object, "shape", numbers(stage->lattice.shape, stage->lattice.ndim));
     cJSON_AddItemToObject(object, "chunk", numbers(stage->lattice.chunk, stage->lattice.ndim));
     cJSON_AddItemToObject(object, "halo", numbers(halo, stage->lattice.ndim));
+    fv_bytes sampling = { 0 };
+    sampling_text(stage, &sampling);
+    if (sampling.size) cJSON_AddStringToObject(object, "sampling", (char *)sampling.data);
+    fv__bytes_release(&sampling);
     cJSON_AddNumberToObject(object, "task_memory", (double)stage->memory);
     cJSON_AddNumberToObject(object, "work_seconds", stage->work * 1e-9);
     return object;

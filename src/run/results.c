@@ -2,6 +2,7 @@
 #include "run/results.h"
 #include "base/file.h"
 #include "base/take.h"
+#include "exec/sampled.h"
 #include "graph/gathered.h"
 #include "op/table_rows.h"
 #include <stdlib.h>
@@ -69,11 +70,9 @@ static fv_status take_part(fv_result *result, fv_instance *instance, const fv_si
                   .tagged = sink->value->type.items != NULL };
     int64_t npieces = 0;
     p.estimated = sink->value->sampling && sink->kind != FV_SINK_KEEP;
-    if (p.value == FV_KIND_SCALAR)
-        FV_TRY(fv__instance_scalar(instance, sink->value, &p.scalar, error));
+    if (p.value == FV_KIND_SCALAR) FV_TRY(fv__instance_scalar(instance, sink->value, &p.scalar, error));
     if (p.estimated) FV_TRY(fv__instance_estimate(instance, sink->value, &p.estimate, error));
-    if (p.value != FV_KIND_SCALAR)
-        FV_TRY(fv__instance_table(instance, sink->value, &npieces, error));
+    if (p.value != FV_KIND_SCALAR) FV_TRY(fv__instance_table(instance, sink->value, &npieces, error));
     pthread_mutex_lock(&mutex);
     p.file = sink->file ? fv__arena_strdup(&result->arena, sink->file) : NULL;
     p.table = sink->table && *sink->table ? fv__arena_strdup(&result->arena, sink->table) : NULL;
@@ -145,9 +144,9 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
 } joined;
 
 /* Columns behind the value of an estimate. */
-static const fv_column estimate_columns[] = { { "low", FV_COLUMN_REAL },         { "high", FV_COLUMN_REAL },
-                                              { "confidence", FV_COLUMN_REAL },  { "seen", FV_COLUMN_INTEGER },
-                                              { "chunks", FV_COLUMN_INTEGER }, { "method", FV_COLUMN_TEXT } };
+static const fv_column estimate_columns[] = { { "low", FV_COLUMN_REAL },        { "high", FV_COLUMN_REAL },
+                                              { "confidence", FV_COLUMN_REAL }, { "seen", FV_COLUMN_INTEGER },
+                                              { "chunks", FV_COLUMN_INTEGER },  { "method", FV_COLUMN_TEXT } };
 
 static void fill_estimate(const fv_interval *e, fv_cell *cells) {
     cells[0].real = e->low;

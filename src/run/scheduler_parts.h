@@ -15,14 +15,15 @@ typedef struct fv_stage_state {
     bool            open, closed; /* once known: it is needed, or no branch that was chosen needs it */
     int64_t         limit;        /* tasks to hand out */
     int64_t         out, done;
-    int64_t         found; /* of those done: before they were handed out */
+    int64_t         found;      /* of those done: before they were handed out */
     fv_task_ranges *ranges;     /* those not yet handed out; NULL: all */
-    struct fv_sampled *sampled; /* of a stage that may end before all tasks are handed out; NULL: it is none */
     int             readers;    /* needed stages that have not yet used it */
     int64_t         end_memory; /* that merging its partials needs; 0: not known yet */
     int32_t        *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
     fv_bytes        lost;       /* fv_lost_task: to be handed out again before all others */
     int             end_lost;   /* so often was its end */
+
+    struct fv_sampled *sampled; /* of a stage that may end before all tasks are handed out; NULL: it is none */
 } fv_stage_state;
 
 typedef struct fv_lost_task {

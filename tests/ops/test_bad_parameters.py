@@ -27,8 +27,9 @@ INPUTS = {"fill_holes": "mask", "remove_small": "mask", "clear_border": "mask", 
           "watershed": "grey, marks", "watershed_queue": "grey, marks", "hulls": "marks", "overlaps": "marks, marks",
           "percentiles": "marks, grey", "track": 'name_axes(label(volume > 0), "t y x")',
           "reconstruct": "grey, grey", "hysteresis": "grey, 3, 7", "ball": "", "box": "", "disk": "",
-          "cross": "", "pattern": "", "mesh": "volume"}
-NEEDED = {"gaussian": {"sigma": "1"}, "gaussian_laplace": {"sigma": "1"}, "gaussian_gradient_magnitude": {"sigma": "1"},
+          "cross": "", "pattern": "", "mesh": "volume", "approx": "mean(grey)"}
+NEEDED = {"approx": {"error": "0.1"},
+          "gaussian": {"sigma": "1"}, "gaussian_laplace": {"sigma": "1"}, "gaussian_gradient_magnitude": {"sigma": "1"},
           "difference_of_gaussians": {"low_sigma": "1"}, "convolve": {"kernel": "[1, 2, 3, 4]"}, "rank": {"rank": "1"},
           "percentile": {"percentile": "20"}, "keep": {"condition": '"voxels > 3"'}, "quantile": {"q": "0.5"},
           "ball": {"radius": "2"}, "disk": {"radius": "2"}, "box": {"size": "3"},

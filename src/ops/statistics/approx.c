@@ -3,7 +3,7 @@
 #include "op/sampling.h"
 
 static const fv_input inputs[] = {
-    { "value", FV_KIND_NONE, .doc = "a statistic of an image: mean, sum, std, var, count, quantile or a threshold" },
+    { "value", FV_KIND_SCALAR, .doc = "a statistic of an image: mean, sum, std, var, count, quantile or a threshold" },
     FV_INPUT_END,
 };
 
@@ -20,12 +20,13 @@ const fv_op FV_OP(approx) = {
     .params_size = sizeof(fv_sampling),
     .result = FV_KIND_SCALAR,
     .infer = infer,
-    .doc = "Chunks of the image are taken in random order until the value is known as well as you ask, or until the time is over. "
-           "With error or absolute, the result depends on the seed alone: it is the same on every machine. With time, a second "
-           "run finds the first one's result in the store. The printed value has its interval, and how many chunks were seen; in "
-           "tables and JSON these are columns low, high, seen, chunks and method. It can be used like any number, as in a > "
-           "approx(otsu(a), error = 0.02). If all chunks were seen, the value is the exact one. Chunks that were seen are kept: "
-           "another seed, a smaller error or the exact statistic does not read them again.",
+    .doc =
+        "Chunks of the image are taken in random order until the value is known as well as you ask, or until the time is over. "
+        "With error or absolute, the result follows from seed and chunks: it is the same on every machine. With time, a second "
+        "run finds the first one's result in the store. The printed value has its interval, and how many chunks were seen; in "
+        "tables and JSON these are columns low, high, seen, chunks and method. It can be used like any number, as in a > "
+        "approx(otsu(a), error = 0.02). If all chunks were seen, the value is the exact one. Chunks that were seen are kept: "
+        "another seed, a smaller error or the exact statistic does not read them again.",
     .citation = "W. G. Cochran, Sampling Techniques, Wiley, 1977",
     .example = "approx(mean(phantom(\"cells\", [200, 200])), error = 0.01)",
     .see = "mean quantile otsu count",

@@ -1,0 +1,194 @@
+"""approx: intervals that cover the truth, the same bits everywhere, nothing computed twice, and clear refusals.
+
+Coverage is asked over some hundred seeds here; `bench/approximate.py` asks it over a thousand.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, main, run, test
+
+CHUNK = ("--chunk", "8x16x16")
+SHAPE = (64, 128, 128)  # 512 chunks
+
+
+def save(folder, name, image):
+    np.save(pathlib.Path(folder, name), image)
+
+
+def waves(seed=1):
+    """Noise on a slope: chunks differ, and their voxels resemble each other."""
+    noise = np.random.default_rng(seed).normal(100, 20, SHAPE)
+    return (noise + np.linspace(0, 40, SHAPE[0])[:, None, None]).astype(np.float32)
+
+
+def values(text, folder, *options, chunk=CHUNK):
+    done = json.loads(run("run", "-q", "--json", *chunk, *options, "-e", text, folder=folder).stdout)
+    return done, done["values"]
+
+
+def first(row):
+    return next(iter(row.values()))
+
+
+@test
+def intervals_hold_what_numpy_computes(folder):
+    image = waves()
+    save(folder, "v.npy", image)
+    small = np.clip(image, 0, 255).astype(np.uint8)
+    save(folder, "u.npy", small)
+    asked = {"mean(v)": image.mean(dtype=float), "sum(v)": image.sum(dtype=float), "std(v)": image.std(dtype=float),
+             "var(v)": image.var(dtype=float), "count(v > 120)": np.count_nonzero(image > 120),
+             "quantile(v, 0.5)": np.quantile(image, 0.5), "quantile(u, 0.9)": np.quantile(small, 0.9)}
+    text = 'v = read("v.npy")\nu = read("u.npy")\n' + "\n".join(f"approx({call}, error = 0.05, confidence = 0.9999)"
+                                                                 for call in asked)
+    _, found = values(text, folder)
+    for (call, truth), (row,) in zip(asked.items(), found):
+        assert row["seen"] < row["chunks"] == 512, (call, row)
+        assert row["low"] <= truth <= row["high"], (call, truth, row)
+        assert max(row["high"] - first(row), first(row) - row["low"]) <= 0.05 * first(row) * 1.0001, (call, row)
+
+
+def covered(call, error, truth, seeds, folder):
+    text = f'param seed = 0\nv = read("v.npy")\napprox({call}, error = {error}, seed = seed)'
+    _, (rows,) = values(text, folder, "--set", f"seed=1..{seeds}")
+    sampled = [row for row in rows if row["seen"] < row["chunks"]]
+    assert len(rows) == seeds and len(sampled) >= seeds / 2, (call, len(rows), len(sampled))
+    return np.mean([row["low"] <= truth <= row["high"] for row in sampled]), np.mean([row["seen"] for row in sampled])
+
+
+@test
+def nineteen_of_twenty_intervals_hold_the_truth(folder):
+    numbers = np.random.default_rng(3)
+    sizes = np.exp(0.6 * numbers.normal(size=(8, 8, 8)))  # a few chunks are far brighter than all others
+    phantoms = {"slope": (waves(), 0.02), "tails": (np.kron(sizes, np.ones((8, 16, 16))).astype(np.float32), 0.2)}
+    for name, (image, error) in phantoms.items():
+        save(folder, "v.npy", image)
+        for call, truth in {"mean(v)": image.mean(dtype=float), "quantile(v, 0.5)": np.quantile(image, 0.5)}.items():
+            share, seen = covered(call, error, truth, 150, folder)
+            assert share >= 0.88, (name, call, share, seen)  # 0.95 less four standard deviations of 150 draws
+
+
+@test
+def rare_things_are_not_missed(folder):
+    """A sample that met none or few of them does not say that it knows."""
+    image = np.zeros(SHAPE, np.uint8)
+    for place in np.random.default_rng(5).integers(0, 120, (6, 3)) % (60, 120, 120):
+        image[tuple(slice(p, p + 4) for p in place)] = 200
+    save(folder, "v.npy", image)
+    _, found = values('v = read("v.npy")\napprox(count(v > 100), error = 0.2)\napprox(mean(v), error = 0.2)', folder)
+    for (row,), truth in zip(found, (np.count_nonzero(image), image.mean())):
+        assert row["low"] <= truth <= row["high"], (row, truth)
+        assert row["low"] > 0 or row["seen"] == row["chunks"], row
+
+
+@test
+def equal_bits_on_every_engine_and_number_of_workers(folder):
+    save(folder, "v.npy", waves())
+    text = 'v = read("v.npy")\napprox(mean(v), error = 0.02, seed = 4)\napprox(quantile(v, 0.3), error = 0.03)\n' \
+           'approx(std(gaussian(v, 1)), error = 0.2)'
+    found = [values(text, folder, "--fresh", *options)[1]
+             for options in (["--workers", "1"], ["--workers", "5"], ["--engine", "processes", "--workers", "2"])]
+    assert all(row["seen"] < row["chunks"] for (row,) in found[0]), found[0]
+    assert found[0] == found[1] == found[2], found
+
+
+@test
+def going_on_to_the_exact_value_computes_nothing_twice(folder):
+    save(folder, "v.npy", waves())
+    read = 'v = read("v.npy")\n'
+    exact, [[whole]] = values(read + "mean(v)", folder, "--store", "other")
+    some, [[guess]] = values(read + "approx(mean(v), error = 0.02)", folder)
+    assert some["tasks_run"] == guess["seen"] < 512 == exact["tasks_run"], (some["tasks_run"], guess)
+    more, [[better]] = values(read + "approx(mean(v), error = 0.01)", folder)
+    assert more["tasks_run"] == better["seen"] - guess["seen"] > 0, (more["tasks_run"], better, guess)
+    again, [[same]] = values(read + "approx(mean(v), error = 0.01)", folder)
+    assert again["tasks_run"] == 0 and same == better, again
+    rest, [[all_seen]] = values(read + "approx(mean(v), error = 0.0000001)", folder)
+    assert rest["tasks_run"] == 512 - better["seen"], rest["tasks_run"]
+    assert first(all_seen) == first(whole) == all_seen["low"] == all_seen["high"] and all_seen["method"] == "exact", all_seen
+    last, [[end]] = values(read + "mean(v)", folder)
+    assert last["tasks_run"] == 0 and first(end) == first(whole), last
+
+
+@test
+def a_time_is_kept_and_a_second_run_repeats_it(folder):
+    text = 'approx(mean(gaussian(phantom("noise", [400, 400, 400]), 2)), time = 0.4)'
+    started = time.monotonic()
+    some, [[row]] = values(text, folder, chunk=("--chunk", "32x64x64"))
+    took = time.monotonic() - started
+    assert 0 < some["tasks_run"] < row["chunks"] and row["seen"] == some["tasks_run"], (some["tasks_run"], row)
+    assert took < 60, took  # all chunks take far longer than any delay of a busy machine
+    again, [[same]] = values(text, folder, chunk=("--chunk", "32x64x64"))
+    assert same == row and again["tasks_run"] == 0, (row, same)
+
+
+@test
+def estimates_are_parameters_and_go_into_tables(folder):
+    image = np.where(np.random.default_rng(2).random(SHAPE) < 0.3, 200, 50).astype(np.uint8)
+    save(folder, "v.npy", image)
+    run("run", "-q", *CHUNK, "-e", 'v = read("v.npy")\nwrite(v > approx(otsu(v), error = 0.1), "mask.npy")\n'
+        'write(approx(mean(v), error = 0.05), "mean.csv")', folder=folder)
+    assert np.array_equal(np.load(pathlib.Path(folder, "mask.npy")), image > 100)
+    head, row = pathlib.Path(folder, "mean.csv").read_text().strip().split("\n")
+    assert head.endswith("low,high,confidence,seen,chunks,method"), head
+    assert abs(float(row.split(",")[0]) - image.mean()) < 0.1 * image.mean(), row
+
+
+@test
+def a_collection_has_a_row_for_each_item_and_one_value_together(folder):
+    for k in range(3):
+        save(folder, f"item{k}.npy", waves(k) + 10 * k)
+    _, (rows, (together,)) = values('c = read("item*.npy")\napprox(mean(c), error = 0.02)\n'
+                                    'approx(mean(together(c)), error = 0.02)', folder)
+    assert [row["item"] for row in rows] == ["item0", "item1", "item2"], rows
+    assert all(abs(row["approx(mean(c), error = 0.02)"] - 120 - 10 * k) < 5 for k, row in enumerate(rows)), rows
+    assert abs(first(together) - 130) < 6 and together["seen"] < together["chunks"], together
+
+
+@test
+def a_whole_run_within_a_time_or_an_error(folder):
+    save(folder, "v.npy", waves())
+    text = 'v = read("v.npy")\nmean(v)\nmax(v[0])\nwrite(v * 2, "double.npy")'
+    _, found = values(text, folder, "--within-error", "5%")
+    assert found[0][0]["seen"] < 512 and len(found[1][0]) == 1, found
+    assert not pathlib.Path(folder, "double.npy").exists()
+    printed = run("run", "-q", *CHUNK, "-e", text, "--within-error", "5%", folder=folder).stdout
+    assert " ± " in printed and " (95 %, " in printed and " of 512 chunks, " in printed, printed
+    _, found = values(text, folder, "--within", "20s")
+    assert found[0][0]["low"] <= 121 <= found[0][0]["high"] + 2, found
+    for bad in (("--within", "0s"), ("--within", "soon"), ("--within-error", "-1%"), ("--within", "1s", "--within-error", "1%")):
+        assert "--within" in run("run", *bad, "-e", "1", folder=folder, code=2).stderr
+
+
+@test
+def what_cannot_be_estimated_is_refused_with_a_reason(folder):
+    save(folder, "v.npy", waves())
+    cases = [("max(v)", "error = 0.1", "max cannot be estimated", "quantile"),
+             ("min(v)", "error = 0.1", "min cannot", "quantile"), ("histogram(v)", "error = 0.1", "it is a table", "number"),
+             ("label(v > 120)", "error = 0.1", "an image", "statistic"),
+             ("mean(v) * 2", "time = 1", "other numbers", "approx(mean"),
+             ("otsu(v)", "time = 1", "least to the greatest", "uint16"), ("mean(v)", "error = 0", "error", "above 0"),
+             ("mean(v)", "time = -2", "time", "above 0"), ("mean(v)", "absolute = -2", "absolute", "above 0"),
+             ("mean(v)", "error = 1, confidence = 1", "confidence", "below 1"), ("3", "error = 1", "known already", ""),
+             ("mean(v)", "error = 0.1, time = 1", "one of error", "time"), ("mean(v)", "seed = 3", "one of error", "time")]
+    for value, how, *words in cases:
+        text = run("run", "-e", f'v = read("v.npy")\napprox({value}, {how})', folder=folder, code=2).stderr
+        assert all(word in text for word in words), (value, how, text)
+
+
+@test
+def few_chunks_have_no_interval(folder):
+    done = subprocess.run([FOVEA, "run", "-q", "--json", "--chunk", "32x64x64", "-e",
+                           'approx(mean(gaussian(phantom("noise", [512, 512, 512]), 3)), time = 0.000001)'], cwd=folder,
+                          capture_output=True, text=True, check=True)
+    [[row]] = json.loads(done.stdout)["values"]
+    assert row["seen"] < 8 and row["low"] is None and row["method"] == "too few", row
+
+
+main()
