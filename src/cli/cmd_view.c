@@ -1,5 +1,6 @@
 /* fovea view: images, labels and tables in the browser. */
 #include "cli.h"
+#include "paraview.h"
 #include "stopping.h"
 #include "view_files.h"
 #include <errno.h>
@@ -14,9 +15,9 @@ extern char **environ;
 
 typedef struct {
     fv_texts    labels, table;
-    bool        open;
+    bool        open, paraview;
     int64_t     port;
-    const char *path, *value, *listen, *allow_origin;
+    const char *path, *value, *listen, *allow_origin, *paraview_script;
 } view_options;
 
 static const fv_option options[] = {
@@ -32,6 +33,9 @@ static const fv_option options[] = {
               .doc = "address to listen on, in digits; 127.0.0.1 if left out, which only this machine can reach"),
     FV_OPTION(view_options, allow_origin, .argument = "ORIGIN",
               .doc = "let pages of this origin, such as https://neuroglancer-demo.appspot.com, read the images as OME-Zarr"),
+    FV_OPTION(view_options, paraview, .doc = "open the file in ParaView instead of the browser"),
+    FV_OPTION(view_options, paraview_script, .argument = "FILE",
+              .doc = "write a script for pvbatch or paraview --script that shows the file, and do nothing else"),
     FV_OPTION_END,
 };
 
@@ -81,6 +85,10 @@ static int run(const void *options_, int nargs, char **args) {
     fv_view_files      *files = fv_view_files_new();
     fv_error            error = { 0 };
     int                 status = FV_EXIT_REFUSED;
+    if (o->paraview || o->paraview_script) {
+        fv_view_files_free(files);
+        return fv_show_in_paraview("view", nargs, args, o->paraview ? NULL : o->paraview_script);
+    }
     mallopt(M_MMAP_THRESHOLD, 1 << 17); /* kept pieces that are freed are gone, whatever lies around them */
     if (add_files(o, nargs, args, files, &error) != FV_OK)
         fv_complain("view", "%s", error.message);
@@ -101,7 +109,7 @@ const fv_command fv_cmd_view = {
         "until Ctrl-C. A pattern in quotes is a collection. Of a pipeline (.fov) the values are shown: only the region that is "
         "seen is computed, nothing is written, and its parameters can be changed in the page.",
     .examples = "fovea view scan.nii.gz\nfovea view cells.zarr --labels cells_labels.tif --table cells.csv --open\nfovea view "
-                "segment.fov --value mask",
+                "segment.fov --value mask\nfovea view live.pvd --paraview-script show.py",
     .options = options,
     .options_size = sizeof(view_options),
     .run = run,

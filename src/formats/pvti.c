@@ -452,6 +452,7 @@ const fv_format fv_format_pvti = {
     .keeps = "spacing, origin",
     .compressions = "none",
     .parts = "pvti",
+    .takes = "every",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,

@@ -178,6 +178,7 @@ const fv_format fv_format_vti = {
     .writes = "in parallel; zlib on all cores",
     .keeps = "spacing, origin",
     .compressions = "none|zlib",
+    .takes = "every",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,

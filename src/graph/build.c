@@ -57,6 +57,7 @@ static void begin_names(builder *b) {
         else
             fv__variables_set(&b->variables, b->bindings->arrays[a].name, node_value(node));
     }
+    fv__steps_find(b);
 }
 
 void fv__build_names(builder *b) {

@@ -7,6 +7,13 @@
 
 extern const char fv__left_out[]; /* why a value is LOST of an item that was left out on purpose */
 
+/* A value after some rounds of the solver that is nearest to it: steps.c. */
+typedef struct fv_steps {
+    int64_t      rounds; /* at most so many */
+    int64_t      all;    /* what the text asks for; 0: no solver was met */
+    fv_variables names;  /* of the text, with the values that they have then */
+} fv_steps;
+
 typedef struct builder {
     fv_graph          *graph;
     const fv_program  *program;
@@ -23,6 +30,8 @@ typedef struct builder {
     const fv_op       *expanded;  /* and what is called there */
     const fv_op       *within;    /* the operator whose expansion this is, maybe inside another's */
     fv_hash            call;      /* which call of it */
+    int64_t            every;     /* rounds of a solver after which its value is wanted, too; 0: only at its end */
+    fv_steps          *steps;     /* not NULL: a value is built as it is after some of the rounds */
 } builder;
 
 /* Expressions may be some hundred levels deep: what needs room for messages stays out of the frames of the recursion. */
@@ -71,6 +80,19 @@ bool fv__sample(const builder *b, const fv_expr *expr, int64_t unit, fv_export *
 /* Names of the text, without sinks. */
 void fv__build_names(builder *b);
 
+/* ---- steps.c: values before their solvers are done ---- */
+/* Sets b->every by what the text says; parameters are bound. */
+void fv__steps_find(builder *b);
+/* The variable of the text while a step is built; false: it is none. */
+bool fv__step_name(builder *b, const fv_expr *name, value *v);
+/* A sink of each step of a value that is written every so many rounds; file: as for the whole. */
+void fv__add_step_sinks(builder *b, fv_node *write, int statement, const fv_expr *call);
+
+/* The name of the file of a step, and of the list of steps where its format has one. steps: the last one's number. */
+void fv__name_step(builder *b, fv_sink *sink, int64_t step, int64_t steps);
+
+/* The call of a sink is there; makes one of its value. step: inserted into its file's name, 0: none. */
+void     fv__add_file_sink(builder *b, const fv_node *write, fv_node *written, int statement, int64_t step, int64_t steps);
 fv_sink *fv__add_sink(builder *b, fv_sink_kind kind, fv_node *node, int statement, fv_span span);
 void     fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v);
 

@@ -453,6 +453,26 @@ static value argument_value(builder *b, const call *c, int a) {
     return v;
 }
 
+/* An operator that is written in its iterations is a solver: with fewer of them it gives what it has by then, and shares their
+ * work. NULL: it is none. */
+static const fv_param *loop_of(const fv_op *op) {
+    const fv_param *found = op->unroll ? fv__params_find(op, "iterations") : NULL;
+    return found && found->kind == FV_PARAM_INTEGER ? found : NULL;
+}
+
+static int64_t *rounds_of(const call *c, const fv_param *param) { return (int64_t *)(void *)((char *)c->params + param->offset); }
+
+/* A solver that the text calls: how far it goes where a step of it is wanted. One that takes several iterations at once has a
+ * parameter of its own, after how many of them it can be left. */
+static void limit_rounds(const builder *b, call *c) {
+    int64_t        *rounds = rounds_of(c, loop_of(c->op));
+    const fv_param *parts = fv__params_find(c->op, "every");
+    if (parts) *rounds_of(c, parts) = b->every;
+    if (!b->steps) return;
+    b->steps->all = FV_MAX(b->steps->all, *rounds);
+    *rounds = FV_MIN(*rounds, b->steps->rounds);
+}
+
 /* Finds the operator and binds the arguments; false: *v stands for the call. */
 static bool bind_call(builder *b, call *c, value *v) {
     const fv_expr *expr = c->expr;
@@ -465,11 +485,15 @@ static bool bind_call(builder *b, call *c, value *v) {
     }
     c->params = fv__arena_alloc(&b->graph->arena, c->op->params_size + 1);
     fv__params_default(c->op, c->params);
+    fv_steps *steps = b->steps;
+    if (loop_of(c->op)) b->steps = NULL; /* solvers before this one have done all their rounds */
     for (int a = 0; a < expr->nargs; a++) {
         value argument = argument_value(b, c, a);
         bind_argument(b, c, &expr->args[a], &argument, &position);
     }
+    b->steps = steps;
     check_missing(b, c);
+    if (loop_of(c->op) && !b->expanding) limit_rounds(b, c);
     if (c->lost) *v = (value){ .kind = LOST, .why = c->lost };
     return !c->lost && !c->bad;
 }
@@ -576,6 +600,7 @@ static value expand(builder *b, call *c, const char *text) {
     inner.depth++;
     inner.expanding = &span;
     inner.within = c->op;
+    inner.steps = NULL;
     if (!b->expanded) {
         inner.expanded = c->op;
         inner.call = identity_of(b, c);

@@ -196,6 +196,8 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
 }
 
 value fv__evaluate_name(builder *b, const fv_expr *expr) {
+    value step;
+    if (b->steps && !b->expanding && fv__step_name(b, expr, &step)) return step;
     const value *found = fv__variables_find(&b->variables, expr->text);
     if (found) return *found;
     int          count = b->variables.count;

@@ -51,7 +51,9 @@ typedef struct fv_sink {
     int              statement;   /* in the text: sinks of one statement form one table */
     const char      *file;        /* FILE: path with its template filled in */
     const char      *file_template;
-    const char      *table; /* "" or the name given */
+    int64_t          step;   /* of a solver: rounds that the value has had; 0: it is no step */
+    const char      *series; /* the file that lists the steps there are; NULL: none does */
+    const char      *table;  /* "" or the name given */
     bool             append;
     fv_write_options write;
     const char      *name; /* KEEP: variable; PRINT: what to call a lone scalar */

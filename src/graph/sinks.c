@@ -118,8 +118,8 @@ static bool has_control(const char *text) {
     return *text;
 }
 
-static void add_file_sink(builder *b, fv_node *write, int statement) {
-    fv_sink    *sink = fv__add_sink(b, FV_SINK_FILE, write->in[0], statement, write->span);
+void fv__add_file_sink(builder *b, const fv_node *write, fv_node *written, int statement, int64_t step, int64_t steps) {
+    fv_sink    *sink = fv__add_sink(b, FV_SINK_FILE, written, statement, write->span);
     fv_numbers  chunk = *(const fv_numbers *)write_field(write, "chunk");
     fv_numbers  shard = *(const fv_numbers *)write_field(write, "shard");
     const char *compression = *(const char *const *)write_field(write, "compression");
@@ -138,6 +138,7 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     sink->write.version = version && *version ? version : NULL;
     sink->write.quality = *(const int64_t *)write_field(write, "quality");
     sink->write.hyperstack = *(const bool *)write_field(write, "hyperstack");
+    if (step) fv__name_step(b, sink, step, steps);
     char                *path;
     fv_error             error = { 0 };
     const fv_image_type *axes = sink->value->type.kind == FV_KIND_IMAGE ? &sink->value->type.image : NULL;
@@ -177,7 +178,11 @@ void fv__add_statement_sink(builder *b, const fv_statement *statement, int index
     fv_node *node = v->node;
     bool     within = b->bindings->within.confidence > 0;
     if (node->op && node->op->sink) {
-        if (!within || node->in[0]->type.kind != FV_KIND_IMAGE) add_file_sink(b, node, index);
+        if (within && node->in[0]->type.kind == FV_KIND_IMAGE) return;
+        if (*(const int64_t *)write_field(node, "every"))
+            fv__add_step_sinks(b, node, index, statement->value);
+        else
+            fv__add_file_sink(b, node, node->in[0], index, 0, 0);
         return;
     }
     if (within && node->type.kind == FV_KIND_SCALAR && fv__can_approximate(node))

@@ -121,8 +121,8 @@ struct fv_format {
     const char *marks;  /* names of files, one of which lies in every folder that is such a file, whatever that is called */
     const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
     bool        per_slice; /* it writes names with an axis in braces: op/output_slices.h */
-    const char
-        *takes; /* which of write's "shard levels version quality hyperstack angles" it follows; others are refused. NULL: none */
+    const char *takes;     /* which of write's "shard levels version quality hyperstack angles" it follows, others are refused;
+                              "every": .pvd */
     struct {
         int         offset, size;
         const char *bytes;

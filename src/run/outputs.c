@@ -253,6 +253,8 @@ static bool has_parts(const char *path, fv_hash key) {
     return there;
 }
 
+bool fv__outputs_overwrite(const fv_outputs *outputs) { return outputs->overwrite; }
+
 bool fv__outputs_current(fv_outputs *outputs, const fv_output *output) {
     identity id;
     fv_hash  made;

@@ -31,6 +31,7 @@ fv_status fv__outputs_make_parent(const char *path, fv_error *error);
 fv_status fv__outputs_check_name(const char *path, fv_error *error);
 /* The same, and fails if the file exists and is not ours; one that may be overwritten is fine, but no folder of other files. */
 fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
+bool      fv__outputs_overwrite(const fv_outputs *outputs);
 /* True if the file is there and was made from exactly this. */
 bool fv__outputs_current(fv_outputs *outputs, const fv_output *output);
 typedef enum fv_output_way {

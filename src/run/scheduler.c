@@ -8,6 +8,7 @@
 #include "exec/sampled.h"
 #include "run/results.h"
 #include "run/scheduler_parts.h"
+#include "run/series.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -341,7 +342,9 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
         any = true;
         FV_TRY(fv__outputs_done(s->outputs, output, error));
     }
-    return any && !s->context->bindings->collection ? fv__outputs_commit(s->outputs, error) : FV_OK;
+    bool lists = any && fv__series_of(instance, stage);
+    if (any && (lists || !s->context->bindings->collection)) FV_TRY(fv__outputs_commit(s->outputs, error));
+    return lists ? fv__series_update(s->outputs, instance, error) : FV_OK;
 }
 
 static fv_status hand_over_alone(fv_scheduler *s, const fv_job *job, fv_error *error) {

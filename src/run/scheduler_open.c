@@ -1,5 +1,6 @@
 /* Opening an item: what of it has to be done at all, and where its files begin. */
 #include "run/scheduler_parts.h"
+#include "run/series.h"
 #include <stdlib.h>
 
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage) {
@@ -94,7 +95,8 @@ static fv_status begin_outputs(fv_scheduler *s, fv_item *item, fv_error *error) 
             if (target->kind != FV_TARGET_SINK) continue;
             FV_TRY(begin_output(s, item->instance, fv__instance_output(item->instance, target), error));
         }
-    return FV_OK;
+    FV_TRY(fv__series_check(s->outputs, item->instance, error));
+    return fv__series_update(s->outputs, item->instance, error); /* a kill may have come between a step and its line */
 }
 
 /* The second of those who share an item finds the temporaries of the first, and never one that is just getting its name. */

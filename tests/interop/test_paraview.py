@@ -42,13 +42,17 @@ SaveScreenshot(sys.argv[2], view)
 """
 
 
-def batch(screen, folder, script, *arguments):
-    """Runs a script in ParaView; what it prints."""
+ROOT_TOO = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def batch(screen, folder, script, *arguments, before=()):
+    """Runs a script in ParaView, with the words before it; what it prints."""
     program("pvbatch")
     pathlib.Path(folder, "script.py").write_text(script)
-    done = subprocess.run(["pvbatch", "script.py", *arguments], cwd=folder, stdin=subprocess.DEVNULL, timeout=PATIENCE,
+    done = subprocess.run([*before, "pvbatch", "script.py", *arguments], cwd=folder, stdin=subprocess.DEVNULL, timeout=PATIENCE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(UNPACKED), **screen.variables))
+                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(UNPACKED), **ROOT_TOO,
+                                   **screen.variables))
     if "No module named 'paraview'" in done.stderr:
         raise Skip("pvbatch has no python3-paraview, which Debian keeps away from python3-vtk9; make interop unpacks it")
     assert done.returncode == 0, (arguments, done.returncode, done.stdout[-300:], done.stderr[-600:])
@@ -100,6 +104,30 @@ write(a[10:20], "second.vti")
         for name in ("packed.vti", "parts.pvti"):
             difference = abs(pictures[name] - pictures["plain.vti"])
             assert (difference > 40).mean() < 0.01, (name, difference.max())
+
+
+@test
+def two_ranks_make_a_picture_of_each_step_of_a_solver(folder):
+    text = """g = parallel(range(-72, 72, 6))
+p = xray(phantom("shepp-logan", [24, 64, 64]), g)
+write(sirt(p, g, iterations = 12), "live.pvti", every = 4, chunk = [12, 64, 64])
+"""
+    run("run", "-q", "-e", text, folder=folder)
+    run("view", "live.pvd", "--paraview-script", "show.py", folder=folder)
+    script = pathlib.Path(folder, "show.py").read_text()
+    script += """
+from paraview import servermanager
+print("RANKS", servermanager.ActiveConnection.GetNumberOfDataPartitions())
+print("STEPS", *[int(time) for time in times])
+"""
+    with Screen() as screen:
+        told = batch(screen, folder, script, before=(program("mpiexec.openmpi"), "--oversubscribe", "-n", "2"))
+    assert "RANKS 2" in told and "STEPS 4 8 12" in told, told[-500:]
+    pictures = [picture(folder, f"live-00{n:02}.png") for n in (4, 8, 12)]
+    for seen in pictures:
+        assert seen.shape[:2] == (700, 900), seen.shape
+        assert len(np.unique(seen[..., :3].reshape(-1, 3), axis=0)) > 1000, "nothing is seen"
+    assert (abs(pictures[0] - pictures[2]).max(2) > 20).mean() > 0.005, "the first and the last step look the same"
 
 
 @test

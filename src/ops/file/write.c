@@ -13,6 +13,7 @@ typedef struct {
     const char *version;
     int64_t     quality;
     bool        hyperstack;
+    int64_t     every;
 } write_params;
 
 static const fv_param params[] = {
@@ -43,6 +44,10 @@ static const fv_param params[] = {
              .doc =
                  "of TIFF: a hyperstack as ImageJ writes it, whatever the order of the axes t, z and c; read again, it has the "
                  "axes t z c y x"),
+    FV_PARAM(write_params, every, .def = "0", .min = 0, .max = 1e9,
+             .doc = "of the result of an iterative solver (sirt, cgls, ptycho, ...): write it after each so many iterations, "
+                    "too, as name-0010.pvti, name-0020.pvti, ...; of VTI and PVTI, name.pvd lists what is there for ParaView; "
+                    "0: only the end"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "value", FV_KIND_NONE, .doc = "image, table or scalar to write" }, FV_INPUT_END };

@@ -103,6 +103,14 @@ double fv__solver_cost(const fv_need *n) {
 #define LONGEST_TASK 2.5e9 /* nanoseconds */
 enum { MOST_PARTS = 1000 };
 
+/* The volume inside a state, limited as the last part of a solve does it. */
+static void write_volume(const fv_solver *p, const fv_image_type *volume, bool mask, fv_bytes *text) {
+    fv__bytes_printf(text, "volume = x%lld[%s0:%lld, :]\n", (long long)p->iterations, volume->ndim < 3 ? "" : ":, ",
+                     (long long)volume->shape[volume->ndim - 2]);
+    if (p->nonnegative) fv__bytes_printf(text, "volume = where(volume > 0, volume, 0)\n");
+    if (mask) fv__bytes_printf(text, "volume = where(convert(mask, \"float32\") != 0, volume, 0)\n");
+}
+
 void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, const fv_param *params, fv_bytes *text) {
     const fv_solver *p = i->params;
     fv_numbers       size = p->size;
@@ -115,17 +123,21 @@ void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, c
     int64_t        most = FV_MAX((int64_t)(LONGEST_TASK / iteration), (p->iterations + MOST_PARTS - 1) / MOST_PARTS);
     bool           start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE, mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE;
     int            state = method->carried || p->stop > 0 ? 1 + method->carried : 0; /* 0: the volume says all */
-    for (int64_t done = 0; done < p->iterations && p->iterations > most; done += most) {
-        int64_t n = FV_MIN(most, p->iterations - done);
+    int64_t        every = method->carried ? 0 : p->every; /* parts of a method that carries something have bits of their own */
+    if (!every && p->iterations <= most) return;
+    for (int64_t done = 0, n; done < p->iterations; done += n) {
+        n = FV_MIN(most, p->iterations - done);
+        if (every) n = FV_MIN(n, every - done % every);
         fv__bytes_printf(text, "x%lld = %s(projections%s%s, iterations = %lld, done = %lld, state = %d", (long long)(done + n),
                          name, mask ? ", mask = mask" : "", !done && start ? ", start = start" : "", (long long)n,
-                         (long long)done, done + n < p->iterations ? state : 0);
+                         (long long)done, done + n < p->iterations || every ? state : 0);
         if (done) fv__bytes_printf(text, ", start = x%lld", (long long)done);
         for (const fv_param *each = params; each->name && !each->own; each++)
             if (strcmp(each->name, "iterations") && (strcmp(each->name, "size") || size.count))
                 fv__bytes_printf(text, ", %s = %s", each->name, each->name);
         fv__bytes_printf(text, ")\n");
     }
+    if (every && state) write_volume(p, &i->out->image, mask, text);
 }
 
 /* ---------------------------------------------------------------- what methods share */

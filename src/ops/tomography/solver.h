@@ -18,6 +18,7 @@ typedef struct fv_solver {
     int64_t     subsets;
     fv_choice   window;      /* of sart: FV_SOLVER_HAMMING */
     int64_t     done, state; /* of a part of a long solve: iterations before it (-1: no part), images of the state it gives */
+    int64_t     every;       /* a part ends after each so many iterations; 0: only where it would take too long */
 } fv_solver;
 
 enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
@@ -52,7 +53,8 @@ enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 /* The last parameters of every method: for the parts of a long solve. */
 #define FV_SOLVER_PART                                                                                                           \
     FV_PARAM(fv_solver, done, .def = "-1", .own = true, .doc = "iterations that the volume or state to begin with has had"),     \
-        FV_PARAM(fv_solver, state, .def = "0", .own = true, .doc = "the result is a state of so many images; 0: the volume")
+        FV_PARAM(fv_solver, state, .def = "0", .own = true, .doc = "the result is a state of so many images; 0: the volume"),    \
+        FV_PARAM(fv_solver, every, .def = "0", .own = true, .doc = "iterations after each of which the volume is wanted")
 
 enum { FV_SOLVER_PROJECTIONS, FV_SOLVER_START, FV_SOLVER_MASK, FV_SOLVER_INPUTS };
 #define FV_SOLVER_INPUT_TABLE                                                                                                    \
