@@ -186,6 +186,7 @@ cJSON *fv_view_image_json(const fv_view_image *image, int id, const fv_view_sour
     const fv_image_type *type = &s->type;
     cJSON               *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "id", id);
+    cJSON_AddNumberToObject(json, "serial", (double)s->serial);
     cJSON_AddStringToObject(json, "name", image->name);
     cJSON_AddStringToObject(json, "role", image->labels ? "labels" : "image");
     add_axes(json, s);

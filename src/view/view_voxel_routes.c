@@ -176,11 +176,12 @@ static fv_status read_volume(const fv_view_asked *asked, const fv_region *region
     char *turned = NULL, *to;
     FV_TRY(FV_TAKE(turned, (size_t)n * size + 1, error));
     fv_block block;
-    int64_t  place[FV_MAX_DIMS], length[FV_VIEW_SPACE];
+    int64_t  place[FV_MAX_DIMS], length[FV_VIEW_SPACE], samples = s->colour < 0 ? 1 : region->size[s->colour];
     fv__block_init(&block, s->type.dtype, region, read);
     memcpy(place, region->start, sizeof place);
     for (int i = 0; i < FV_VIEW_SPACE; i++) length[i] = s->space[i] < 0 ? 1 : region->size[s->space[i]];
     to = turned;
+    size *= (size_t)samples; /* colour is the last axis */
     for (int64_t i = 0; i < length[0] * length[1] * length[2]; i++, to += size) {
         const int64_t index[FV_VIEW_SPACE] = { i / (length[1] * length[2]), i / length[2] % length[1], i % length[2] };
         for (int k = 0; k < FV_VIEW_SPACE; k++)

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from browser import Page, view  # noqa: E402
-from fovea_test import Skip, long, main  # noqa: E402
+from fovea_test import Skip, long, main, run  # noqa: E402
 from view_cases import centre_pixel, look_at, made_scan, make_cells, np, save, write  # noqa: E402
 
 DISPLAY = "fovea.store.get('display')[fovea.store.get('image')]"
@@ -325,6 +325,65 @@ def volume_is_drawn_coarse_and_then_fine(folder):
         page.until("document.querySelector('.cast').dataset.quality === 'fine'")
         page.do("shot", path=f"{folder}/labels.png")
         assert pathlib.Path(folder, "labels.png").read_bytes() not in seen and page.complaints() == [], page.complaints()
+
+
+def volume_colours(page, folder, *places):
+    """Colours of the volume that is drawn, at these parts of its width and height: what is on the screen, for a canvas of WebGL
+    cannot be read."""
+    page.until("document.querySelector('.cast')?.dataset.quality === 'fine'")
+    page.do("shot", path=f"{folder}/seen.png")
+    run("convert", "-q", "--overwrite", "seen.png", "seen.npy", folder=folder)
+    seen, box = np.load(f"{folder}/seen.npy"), page.evaluate("document.querySelector('.cast').getBoundingClientRect().toJSON()")
+    return [seen[int(box["y"] + y * box["height"]), int(box["x"] + x * box["width"]), :3].tolist() for x, y in places]
+
+
+@long
+def volumes_with_colours_are_drawn_in_them(folder):
+    halves = np.zeros((3, 20, 20, 40), "uint8")
+    halves[0, :, :, :20] = halves[1, :, :, 20:] = halves[2, :, :, 20:] = 255  # red, and green with blue
+    save(folder, "channels.npy", halves)
+    save(folder, "colours.npy", np.moveaxis(halves, 0, -1).copy())
+    write(folder, """a = name_axes(read("channels.npy"), "c z y x")
+write(name_channels(a, names = "one two three", colors = "red yellow blue"), "channels.zarr")
+write(name_axes(read("colours.npy"), "z y x c"), "colours.zarr")""")
+    left, right = (0.4, 0.5), (0.6, 0.5)
+    for name, wanted in (("channels.zarr", [[255, 0, 0], [255, 255, 255]]), ("colours.zarr", [[255, 0, 0], [0, 255, 255]])):
+        with view(name, folder=folder) as link, Page(link) as page:
+            page.evaluate("fovea.store.set({ layout: 'volume' }); fovea.store.merge('volume', { yaw: 0, pitch: 0 })")
+            page.until("document.querySelector('.pane .tag')?.textContent.includes('40 × 20 × 20')")
+            seen = volume_colours(page, folder, left, right)
+            assert seen == wanted, (name, seen)
+            assert page.complaints() == [], page.complaints()
+
+
+@long
+def a_file_that_is_replaced_is_shown_anew_with_the_same_contrast(folder):
+    scan = made_scan(folder, "uint16")
+    with view("scan.npy", folder=folder) as link, Page(link) as page:
+        look_at(page, (5, 20, 30))
+        before, contrast = centre_pixel(page, "z"), page.evaluate(f"{DISPLAY}.channels[0].low")
+        save(folder, "new.npy", scan.max() - scan)
+        os.replace(f"{folder}/new.npy", f"{folder}/scan.npy")
+        page.until(f"fovea.store.get('session').images[0].serial > 1 && !fovea.busy()")
+        page.settle()
+        assert centre_pixel(page, "z") != before and page.evaluate(f"{DISPLAY}.channels[0].low") == contrast
+        assert int(pointed(page)) == scan.max() - scan[5, 20, 30], (pointed(page), scan[5, 20, 30])
+
+
+@long
+def the_last_step_of_a_solver_is_followed(folder):
+    solve = """g = parallel(range(-72, 72, 8))
+p = xray(phantom("shepp-logan", [6, 32, 32]), g)
+write(sirt(p, g, iterations = {n}), "live.pvti", every = 2)"""
+    write(folder, solve.format(n=2))
+    with view("live.pvd", folder=folder) as link, Page(link) as page:
+        look_at(page, (3, 16, 16))
+        first = pointed(page)
+        write(folder, solve.format(n=6))
+        page.until(f"fovea.store.get('session').images[0].serial > 1 && !fovea.busy()")
+        page.do("hover", selector="canvas[data-axis=y]")
+        page.settle()
+        assert pointed(page) != first, first
 
 
 @long

@@ -54,7 +54,7 @@ function Planes() {
             )}</main>`;
     }
     const all = layout === "all" && !isFlat(image),
-        volume = (all || layout === "volume") && !isFlat(image) && !image.rgb;
+        volume = (all || layout === "volume") && !isFlat(image);
     const panes = isFlat(image) ? ["z"] : all ? SPACE : layout === "volume" && volume ? [] : [axis];
     return html`<main class=${`planes ${all ? "all" : "one"}`} key="planes">
         ${panes.map((one) => html`<${PlanePane} axis=${one} key=${one} />`)}${
@@ -122,7 +122,7 @@ export function App() {
     return html`<div class=${`app${side ? "" : " wide"}`}>
         <${Top} />
         <div class="work">${sheet && image.collection ? html`<${Sheet} />` : html`<${Planes} /><${Along} />`}</div>
-        ${side && html`<${Side}>${!isFlat(image) && !image.rgb && html`<${VolumeSettings} />`}<//>`}
+        ${side && html`<${Side}>${!isFlat(image) && html`<${VolumeSettings} />`}<//>`}
         <${TablePanel} />
         <${Status} /><${Help} />
     </div>`;

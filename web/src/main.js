@@ -5,7 +5,7 @@ import { App } from "./app.js";
 import { isEmpty } from "./geometry.js";
 import { listenToKeys } from "./keys.js";
 import { followLink, fromHash } from "./link.js";
-import { loadStatistics, pictures, showImage, shown, store } from "./state.js";
+import { followFiles, loadStatistics, pictures, showImage, shown, store } from "./state.js";
 import { isBusy, views } from "./viewport.js";
 import { Watch } from "./watch.js";
 
@@ -43,6 +43,7 @@ async function start() {
     render(html`<${App} />`, root);
     listenToKeys();
     followLink();
+    followFiles();
 }
 
 /* For tests and measurements: whether something that is seen is on its way, and the state. */

@@ -193,7 +193,7 @@ export class PlaneView {
 
     paint(layer, image, display) {
         const { current } = layer.source;
-        if (!current || current.image !== image) return;
+        if (!current || current.image.id !== image.id) return;
         const channels = current.fields.map(({ c }) => display.channels[c ?? 0]);
         if (channels.some((one) => one.low === null || one.high === null)) return;
         const key = JSON.stringify([display.map, display.invert, channels.map(({ low, high, colour }) => [low, high, colour])]);

@@ -1,4 +1,5 @@
-// A ray caster in WebGL2: one texture of 8-bit voxels, a colour table, and three ways to add up what a ray meets.
+// A ray caster in WebGL2: one texture of 8-bit voxels, a colour table, and three ways to add up what a ray meets. Voxels may also
+// have colours of their own: red, green, blue, and the largest of these in the place of the value.
 export const MODES = ["maximum", "average", "composite"];
 const BLOCK = 8; // voxels along an edge
 const LABELS = 3; // voxels are places in the colour table and are not mixed
@@ -10,7 +11,8 @@ void main() { // one triangle that covers everything
 }`;
 
 /* A ray goes from block to block, and passes over blocks in which nothing is bright enough to matter. */
-const FRAGMENT = `#version 300 es
+const fragment = (coloured) => `#version 300 es
+${coloured ? "#define COLOURED" : ""}
 precision highp float;
 precision highp sampler3D;
 uniform sampler3D voxels, blocks;
@@ -22,18 +24,25 @@ uniform float span, stride, opacity, low, scale;
 uniform int mode;
 out vec4 result;
 
+#ifdef COLOURED
+#define VALUE a
+vec3 colourAt(vec3 p, float value) { return textureLod(voxels, p, 0.0).rgb; }
+#else
+#define VALUE r
 vec4 colourOf(float value) { return textureLod(colours, vec2((value * 255.0 + 0.5) / 256.0, 0.5), 0.0); }
-float at(vec3 p) { return clamp((textureLod(voxels, p, 0.0).r - low) * scale, 0.0, 1.0); }
+vec3 colourAt(vec3 p, float value) { return colourOf(value).rgb; }
+#endif
+float at(vec3 p) { return clamp((textureLod(voxels, p, 0.0).VALUE - low) * scale, 0.0, 1.0); }
 
 void addLight(inout vec4 sum, vec3 p, vec3 light) {
     bool labels = mode == ${LABELS};
-    float value = labels ? textureLod(voxels, p, 0.0).r : at(p);
+    float value = labels ? textureLod(voxels, p, 0.0).VALUE : at(p);
     float covered = labels ? (value > 0.0 ? opacity : 0.0) : opacity * value * value;
     covered = min(1.0, covered * stride * 250.0);
     if (covered < 0.004) return;
-    float before = labels ? textureLod(voxels, p + light, 0.0).r : at(p + light);
+    float before = labels ? textureLod(voxels, p + light, 0.0).VALUE : at(p + light);
     float shade = labels ? (before == value ? 0.55 : 1.0) : clamp(0.75 + 2.0 * (value - before), 0.35, 1.3);
-    sum += (1.0 - sum.a) * covered * vec4(colourOf(value).rgb * shade, 1.0);
+    sum += (1.0 - sum.a) * covered * vec4(colourAt(p, value) * shade, 1.0);
 }
 
 void main() {
@@ -48,6 +57,9 @@ void main() {
     float most = mode == ${LABELS} ? 0.0 : low, total = 0.0;
     if (mode == 2) most += sqrt(0.004 / (opacity * stride * 250.0)) / scale; // what covers less is not seen
     vec4 sum = vec4(0.0);
+#ifdef COLOURED
+    vec3 brightest = vec3(0.0), all = vec3(0.0);
+#endif
     for (int i = 0; i < steps && sum.a < 0.98;) {
         vec3 cell = floor(p * cells), far = ((cell + ahead) / cells - p) / by;
         int count = max(1, int(ceil(min(far.x, min(far.y, far.z)))));
@@ -57,17 +69,29 @@ void main() {
             continue;
         }
         int end = min(i + count, steps);
+#ifdef COLOURED
+        if (mode == 0) {
+            for (; i < end; i++, p += by) brightest = max(brightest, textureLod(voxels, p, 0.0).rgb);
+            most = min(brightest.r, min(brightest.g, brightest.b));
+        } else if (mode == 1) for (; i < end; i++, p += by) all += textureLod(voxels, p, 0.0).rgb;
+#else
         if (mode == 0) for (; i < end; i++, p += by) most = max(most, textureLod(voxels, p, 0.0).r);
         else if (mode == 1) for (; i < end; i++, p += by) total += at(p);
+#endif
         else for (; i < end; i++, p += by) addLight(sum, p, light);
     }
+#ifdef COLOURED
+    if (mode == 0) result = vec4(brightest, 1.0);
+    else if (mode == 1) result = vec4(min(vec3(1.0), all / float(steps) * (1.0 + 9.0 * opacity)), 1.0);
+#else
     if (mode == 0) result = colourOf(clamp((most - low) * scale, 0.0, 1.0));
     else if (mode == 1) result = colourOf(min(1.0, total / float(steps) * (1.0 + 9.0 * opacity)));
+#endif
     else result = sum;
 }`;
 
 /* The brightest voxel of every block and of the voxels around it, which are mixed in at its border. */
-export function brightest(voxels, [depth, height, width]) {
+export function brightest(voxels, [depth, height, width], step = 1) {
     const counts = [depth, height, width].map((size) => Math.ceil(size / BLOCK));
     const blocks = new Uint8Array(counts[0] * counts[1] * counts[2]);
     const span = (block, size) => [Math.max(0, block * BLOCK - 1), Math.min(size, (block + 1) * BLOCK + 1)];
@@ -81,7 +105,8 @@ export function brightest(voxels, [depth, height, width]) {
                 let most = 0;
                 for (let z = z0; z < z1; z++)
                     for (let y = y0; y < y1; y++)
-                        for (let x = x0, i = (z * height + y) * width + x0; x < x1; x++, i++) most = Math.max(most, voxels[i]);
+                        for (let x = x0, i = ((z * height + y) * width + x0 + 1) * step - 1; x < x1; x++, i += step)
+                            most = Math.max(most, voxels[i]);
                 blocks[place] = most;
             }
     return { blocks, counts };
@@ -101,18 +126,26 @@ export class RayCaster {
         this.canvas = canvas;
         const gl = (this.gl = canvas.getContext("webgl2", { antialias: false, depth: false, premultipliedAlpha: true }));
         if (!gl) throw new Error("no WebGL2");
-        const program = (this.program = gl.createProgram());
-        gl.attachShader(program, compile(gl, gl.VERTEX_SHADER, VERTEX));
-        gl.attachShader(program, compile(gl, gl.FRAGMENT_SHADER, FRAGMENT));
-        gl.linkProgram(program);
-        if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
-        gl.useProgram(program);
         gl.bindVertexArray(gl.createVertexArray());
-        this.places = new Map();
+        this.programs = {};
         this.shape = null;
-        gl.uniform1i(this.place("voxels"), 0);
-        gl.uniform1i(this.place("colours"), 1);
-        gl.uniform1i(this.place("blocks"), 2);
+        this.use(false);
+    }
+
+    /* The program for voxels with or without colours of their own, made when it is first needed. */
+    use(coloured) {
+        const { gl } = this;
+        if (!this.programs[coloured]) {
+            const program = gl.createProgram();
+            gl.attachShader(program, compile(gl, gl.VERTEX_SHADER, VERTEX));
+            gl.attachShader(program, compile(gl, gl.FRAGMENT_SHADER, fragment(coloured)));
+            gl.linkProgram(program);
+            if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
+            this.programs[coloured] = { program, places: new Map() };
+        }
+        Object.assign(this, this.programs[coloured]);
+        gl.useProgram(this.program);
+        ["voxels", "colours", "blocks"].forEach((name, unit) => gl.uniform1i(this.place(name), unit));
     }
 
     get largest() {
@@ -126,22 +159,27 @@ export class RayCaster {
 
     /* A texture of bytes in one of the places for textures, instead of what was there. */
     fill(name, unit, bytes, [depth, height, width], filter) {
-        const { gl } = this;
+        const { gl } = this,
+            four = bytes.length === 4 * depth * height * width,
+            [kind, order] = four ? [gl.RGBA8, gl.RGBA] : [gl.R8, gl.RED];
         if (this[name]) gl.deleteTexture(this[name]);
         this[name] = gl.createTexture();
         gl.activeTexture(gl.TEXTURE0 + unit);
         gl.bindTexture(gl.TEXTURE_3D, this[name]);
         gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-        gl.texImage3D(gl.TEXTURE_3D, 0, gl.R8, width, height, depth, 0, gl.RED, gl.UNSIGNED_BYTE, bytes);
+        gl.texImage3D(gl.TEXTURE_3D, 0, kind, width, height, depth, 0, order, gl.UNSIGNED_BYTE, bytes);
         const sides = [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T, gl.TEXTURE_WRAP_R];
         for (const side of sides) gl.texParameteri(gl.TEXTURE_3D, side, gl.CLAMP_TO_EDGE);
-        for (const kind of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_3D, kind, filter);
+        for (const size of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_3D, size, filter);
     }
 
-    /* voxels: Uint8Array of shape [z, y, x]; extent: its size as [x, y, z], the largest 1. False: it does not fit. */
+    /* voxels: Uint8Array of shape [z, y, x], or [z, y, x, 4] with colours; extent: its size as [x, y, z], the largest 1. False:
+       it does not fit. */
     setVoxels(voxels, shape, extent, mixed) {
         const { gl } = this,
-            { blocks, counts } = brightest(voxels, shape);
+            step = Math.round(voxels.length / (shape[0] * shape[1] * shape[2])),
+            { blocks, counts } = brightest(voxels, shape, step);
+        this.use(step === 4);
         this.fill("texture", 0, voxels, shape, mixed ? gl.LINEAR : gl.NEAREST);
         this.fill("coarse", 2, blocks, counts, gl.NEAREST);
         gl.uniform3fv(this.place("cells"), [shape[2] / BLOCK, shape[1] / BLOCK, shape[0] / BLOCK]);

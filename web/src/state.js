@@ -59,7 +59,7 @@ export function sameSize(one, other) {
 /* The fields of a request that say which part of an image is meant, besides the place in space. */
 export function chosen(image) {
     const { along, item, value, parameters, display } = store.values;
-    const fields = { image: image.id, ...readable(image) };
+    const fields = { image: image.id, of: image.serial, ...readable(image) };
     for (const { name, size } of sliders(image)) fields[name] = clamp(along[name] ?? 0, 0, size - 1);
     if (image.collection) fields.item = item;
     if (image.values) {
@@ -149,7 +149,7 @@ export function showImage(id) {
         zoom: fits ? store.get("zoom") : null,
         sheet: Boolean(image.collection),
     });
-    if (displayOf(image).channels[0].low === null) loadStatistics(image);
+    if (displayOf(image).channels[0].statistics === null) loadStatistics(image);
 }
 
 /* Compares with another image, or by ALL with every one of the same kind of axes. how: one, side, blink, difference. */
@@ -161,7 +161,7 @@ export function compareWith(how, id) {
     const other = all ? ALL : (others.find((image) => image.id === id) ?? others[0]).id;
     for (const image of others.filter((one) => all || one.id === other)) {
         prepare(image);
-        if (displayOf(image).channels[0].low === null) loadStatistics(image);
+        if (displayOf(image).channels[0].statistics === null) loadStatistics(image);
     }
     store.set({ compare: how, other, message: "" });
 }
@@ -171,9 +171,8 @@ export function compareWith(how, id) {
 export async function look(fields, fresh = true) {
     const before = shown();
     try {
-        const now = { ...before, ...(await getJson("image", { image: before.id, ...fields })) },
-            session = store.get("session");
-        store.set({ session: { ...session, images: session.images.map((image) => (image.id === before.id ? now : image)) } });
+        const now = { ...before, ...(await getJson("image", { image: before.id, ...fields })) };
+        takeImage(now);
         const same = String(sizes(now)) === String(sizes(before)) && channelCount(now) === channelCount(before);
         if (!same) {
             store.set({ display: { ...store.get("display"), [now.id]: undefined } });
@@ -184,6 +183,27 @@ export async function look(fields, fresh = true) {
     } catch (error) {
         say(error.message);
     }
+}
+
+/* Files that were replaced: what is known of them is asked for again, and contrast stays as it is. */
+const LOOKS = 2000; // ms
+export function followFiles() {
+    setInterval(async () => {
+        if (document.hidden) return;
+        for (const { id, values, serial } of store.get("session").images.filter((image) => !image.error)) {
+            const item = id === store.get("image") ? store.get("item") : 0;
+            if (values) continue; // a pipeline tells by itself
+            const now = await getJson("image", { image: id, item }).catch(() => null);
+            if (!now || now.serial === serial) continue;
+            if (id === store.get("image")) await look({ item }, false);
+            else takeImage({ ...imageOf(id), ...now });
+        }
+    }, LOOKS);
+}
+
+function takeImage(now) {
+    const session = store.get("session");
+    store.set({ session: { ...session, images: session.images.map((image) => (image.id === now.id ? now : image)) } });
 }
 
 export function openItem(item) {

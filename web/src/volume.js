@@ -1,7 +1,7 @@
 // The volume: fetches the finest level within a budget, draws it coarsely while it moves and finely when it rests.
 import { clamp, html, useEffect, useRef, useState, useStore } from "./ui.js";
 import { getVoxels } from "./api.js";
-import { colourMap, labelIndex, LABEL_COLOURS } from "./colour.js";
+import { colourMap, labelIndex, LABEL_COLOURS, parts } from "./colour.js";
 import { levelCount, sizes, stretch } from "./geometry.js";
 import { MODES, RayCaster } from "./raycast.js";
 import { Choice, Slider, Tick } from "./side.js";
@@ -21,6 +21,37 @@ function levelWithin(image, largest, budget = BUDGET) {
         if (size.reduce((a, b) => a * b, 1) <= budget && Math.max(...size) <= largest) return level;
     }
     return null;
+}
+
+/* The channels that make up the volume of an image, by their numbers; null: it has one value for each voxel. */
+function mixture(image) {
+    if (image.rgb) return [0];
+    const { channels } = displayOf(image) ?? {};
+    if (!image.axes.includes("c") || !(channels?.length > 1)) return null;
+    return channels.map(({ on }, k) => (on ? k : -1)).filter((k) => k >= 0);
+}
+
+/* Voxels with colours and the largest part of each in the fourth place, of channels in theirs or of red, green, blue. */
+export function mix(planes, colours) {
+    const rgb = colours === null,
+        count = planes[0].length / (rgb ? 3 : 1),
+        mixed = new Uint8ClampedArray(4 * count);
+    planes.forEach((data, k) => {
+        const [r, g, b] = rgb ? [] : parts(colours[k]).map((part) => part / 255);
+        for (let i = 0, j = 0; j < 4 * count; i++, j += 4) {
+            if (rgb) {
+                mixed[j] = data[3 * i];
+                mixed[j + 1] = data[3 * i + 1];
+                mixed[j + 2] = data[3 * i + 2];
+            } else {
+                mixed[j] += data[i] * r;
+                mixed[j + 1] += data[i] * g;
+                mixed[j + 2] += data[i] * b;
+            }
+            mixed[j + 3] = Math.max(mixed[j], mixed[j + 1], mixed[j + 2]);
+        }
+    });
+    return new Uint8Array(mixed.buffer);
 }
 
 /* Directions of the screen for two angles. y points down, as in the planes; the rays of angle 0 run along z. */
@@ -95,10 +126,11 @@ class VolumeView {
     wish() {
         const image = this.labels ?? shown(),
             display = displayOf(image);
-        const { low, high } = display?.channels[display.channel] ?? {};
+        const { low, high } = display?.channels[display.channel] ?? {},
+            mixed = mixture(image)?.map((k) => [k, ...["low", "high", "colour"].map((name) => display.channels[k][name])]);
         return JSON.stringify([
             chosen(image),
-            this.labels ? [store.get("lit")?.size, store.get("labels").column] : [display?.channel, low, high],
+            this.labels ? [store.get("lit")?.size, store.get("labels").column] : (mixed ?? [display?.channel, low, high]),
         ]);
     }
 
@@ -115,16 +147,29 @@ class VolumeView {
         }
         if (level === null) return this.told("No level of this image is small enough for the volume.");
         const { channel = 0, channels = [{}] } = displayOf(image) ?? {},
-            { low, high } = channels[channel];
-        if (!labels && (low === null || low === undefined)) return (this.asked = "");
+            mixed = labels ? null : mixture(image),
+            wanted = mixed ?? [channel];
+        if (!wanted.length) return this.told("No channel is switched on.");
+        if (!labels && wanted.some((k) => typeof channels[k].low !== "number")) return (this.asked = "");
         this.flight?.abort();
         this.flight = new AbortController();
-        const several = image.axes.includes("c") && !image.rgb ? { c: channel } : {};
-        const fields = { ...chosen(image), ...several, level, ...(labels ? {} : { as: "uint8", low, high }) };
+        const several = (c) => (image.axes.includes("c") && !image.rgb ? { c } : {}),
+            range = ({ low, high }) => (labels ? {} : { as: "uint8", low, high });
+        const fields = wanted.map((k) => ({ ...chosen(image), ...several(k), level, ...range(channels[k]) }));
         this.told("reading the volume…");
         try {
-            const { data, shape } = await getVoxels("volume", fields, { signal: this.flight.signal });
-            this.take(image, labels, data, shape.slice(0, 3), [low, high], level);
+            const { signal } = this.flight,
+                parts = await Promise.all(fields.map((one) => getVoxels("volume", one, { signal }))),
+                colours = image.rgb ? null : wanted.map((k) => channels[k].colour),
+                data = mixed
+                    ? mix(
+                          parts.map((part) => part.data),
+                          colours,
+                      )
+                    : parts[0].data;
+            const { low, high } = channels[channel];
+            this.mixed = Boolean(mixed);
+            this.take(image, labels, data, parts[0].shape.slice(0, 3), [low, high], level);
         } catch (error) {
             if (error.name !== "AbortError") this.told(error.message);
         }
@@ -176,8 +221,8 @@ class VolumeView {
             camera: camera(volume, extentOf(this.labels ?? shown())),
             mode: this.labels ? "labels" : volume.mode,
             opacity: volume.opacity,
-            low: relative(this.labels ? 0 : one.low),
-            high: relative(this.labels ? 1 : one.high),
+            low: this.mixed ? 0 : relative(this.labels ? 0 : one.low),
+            high: this.mixed ? 1 : relative(this.labels ? 1 : one.high),
             width: Math.max(1, Math.round(clientWidth * scale)),
             height: Math.max(1, Math.round(clientHeight * scale)),
             quality,
