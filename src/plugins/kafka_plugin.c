@@ -153,7 +153,7 @@ static void reader_close(fv_kafka_reader *r) {
 
 static bool configure(rd_kafka_conf_t *conf, const fv_kafka_reader_options *o, char *why) {
     /* A message that is larger than what is fetched at once comes all the same, alone. */
-    int64_t ahead = o->ahead > 1 << 20 ? o->ahead : 1 << 20, fetch = ahead < 50 << 20 ? ahead : 50 << 20;
+    int64_t ahead = o->ahead > 1 << 20 ? o->ahead : 1 << 20, fetch = ahead < 16 << 20 ? ahead : 16 << 20;
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_rebalance_cb(conf, rebalance);
     return set(conf, "bootstrap.servers", o->brokers, why) && set(conf, "group.id", o->group, why) &&

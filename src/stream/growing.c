@@ -253,28 +253,39 @@ fv_scan_file *fv__growing_summable(fv_growing *g) {
 
 /* Frames that are not there are holes of the file, and zeros. */
 static fv_status read_bytes(const fv_scan_file *scan, void *to, int64_t size, int64_t offset, fv_error *error) {
-    ssize_t got = pread(scan->fd, to, (size_t)size, offset);
-    if (got < 0) return fv_fail(error, FV_ERROR_IO, "%s cannot be read", scan->path);
-    memset((char *)to + got, 0, (size_t)(size - got));
+    for (ssize_t got = 1; size > 0 && got > 0; size -= got, offset += got, to = (char *)to + got)
+        if ((got = pread(scan->fd, to, (size_t)size, offset)) < 0)
+            return fv_fail(error, FV_ERROR_IO, "%s cannot be read", scan->path);
+    memset(to, 0, (size_t)size);
     return FV_OK;
+}
+
+/* Axes from this one on lie together in the file and where they go: they are read at once. */
+static int first_dense(const fv_scan_file *scan, const int64_t *count, const int64_t *stride) {
+    int     d = scan->type.ndim;
+    int64_t dense = 1;
+    while (d > 0 && count[d] == scan->type.shape[d - 1] && stride[d] == dense && stride[d - 1] == dense * count[d])
+        dense *= count[d--];
+    return d;
 }
 
 static fv_status read_slices(void *context, const int64_t *start, const int64_t *count, const int64_t *stride, void *data,
                              fv_error *error) {
     const fv_scan_file *scan = context;
-    int                 last = scan->type.ndim; /* axis of the scan */
-    int64_t             element = (int64_t)fv_dtype_size(scan->type.dtype), pitch[FV_MAX_DIMS], at[FV_MAX_DIMS] = { 0 };
+    int                 last = scan->type.ndim, dense = first_dense(scan, count, stride); /* axes of the scan */
+    int64_t             run = 1, element = (int64_t)fv_dtype_size(scan->type.dtype), pitch[FV_MAX_DIMS], at[FV_MAX_DIMS] = { 0 };
     pitch[last] = element;
     for (int d = last; d > 0; d--) pitch[d - 1] = pitch[d] * scan->type.shape[d - 1];
+    for (int d = dense; d <= last; d++) run *= count[d];
     for (bool more = true; more;) {
-        int64_t from = start[last] * element, to = 0;
-        for (int d = 0; d < last; d++) {
+        int64_t from = 0, to = 0;
+        for (int d = 0; d <= last; d++) {
             from += (start[d] + at[d]) * pitch[d];
             to += at[d] * stride[d] * element;
         }
-        FV_TRY(read_bytes(scan, (char *)data + to, count[last] * element, from, error));
+        FV_TRY(read_bytes(scan, (char *)data + to, run * element, from, error));
         more = false;
-        for (int d = last - 1; d >= 0 && !more; d--) {
+        for (int d = dense - 1; d >= 0 && !more; d--) {
             more = ++at[d] < count[d];
             if (!more) at[d] = 0;
         }

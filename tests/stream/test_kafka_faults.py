@@ -119,7 +119,7 @@ def settings_of_the_client_come_from_a_file_and_its_secrets_are_shown_nowhere(fo
         config.write_text(f"# ours\nclient.id=beamline\nsasl.username=lab\nsasl.password={secret}\n")
         process = start(folder, topic, "--limit", "10", "--kafka-config", "client.properties", "--to", broker.topic("results"))
         wait_for("the first frames", lambda: len(means(folder)) == 5)
-        told = pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes() + pathlib.Path(f"/proc/{process.pid}/environ").read_bytes()
+        told = b"".join(pathlib.Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
         publish(folder, topic, "a", 5, first=5)
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 0, said
