@@ -2,8 +2,10 @@
 #include "stream/frame.h"
 #include "base/file.h"
 #include "base/file_pattern.h"
+#include "base/take.h"
 #include "op/axes.h"
 #include "op/format.h"
+#include "stream/cbor_frame.h"
 #include "stream/frame_body.h"
 #include <ctype.h>
 #include <math.h>
@@ -178,12 +180,42 @@ static fv_status name_frame(const parts *p, fv_frame *frame, fv_error *error) {
     return FV_OK;
 }
 
+/* A detector's own message tells what headers do not. Its start says how long the scan will be, and has no frame. */
+static fv_status take_cbor(const fv_message *m, parts *p, fv_error *error) {
+    fv_frame     *frame = p->first;
+    fv_cbor_frame cbor;
+    FV_TRY(fv__cbor_frame_read(m->body, m->body_size, &cbor, error));
+    if (!m->key_size && cbor.series >= 0) {
+        free(frame->scan);
+        frame->scan = fv__sprintf("series-%lld", (long long)cbor.series);
+    }
+    if (!p->has_index && cbor.image >= 0) frame->index = cbor.image;
+    p->has_index = p->has_index || cbor.image >= 0;
+    if (!frame->length && cbor.images > 0) frame->length = cbor.images;
+    if (!cbor.data) {
+        frame->end = true;
+        return FV_OK;
+    }
+    int64_t bytes = fv_image_type_bytes(&cbor.pixels);
+    if (bytes <= 0 || bytes > m->most)
+        return fv_fail(error, FV_ERROR_INPUT, "the image has %lld bytes; at most %lld are taken", (long long)bytes,
+                       (long long)m->most);
+    FV_TRY(FV_TAKE(frame->held, (size_t)bytes, error));
+    frame->release = free;
+    FV_TRY(fv__cbor_frame_unpack(&cbor, frame->held, (size_t)bytes, error));
+    frame->type = cbor.pixels;
+    frame->data = frame->held;
+    frame->bytes = (size_t)bytes;
+    return name_frame(p, frame, error);
+}
+
 static fv_status take_apart(const fv_message *m, parts *p, fv_error *error) {
     fv_frame *frame = p->first;
     frame->index = m->number;
     for (int h = 0; h < m->nheaders; h++) FV_TRY(read_header(p, &m->headers[h], error));
     if (!m->body_size && frame->end) return FV_OK; /* says that the scan is over, and nothing else */
     if (!m->body_size) return fv_fail(error, FV_ERROR_INPUT, "the message is empty");
+    if (!p->ndim && !p->has_dtype && fv__cbor_is(m->body, m->body_size)) return take_cbor(m, p, error);
     fv_body body = { .data = m->body, .size = m->body_size, .codec = p->codec, .most = m->most };
     if (p->ndim != 0 || p->has_dtype) {
         if (!p->ndim || !p->has_dtype)

@@ -159,6 +159,81 @@ def a_message_may_hold_several_frames(folder):
     assert results(folder) == results(stored(folder, images, names="scans/frame-%06d.npy"))
 
 
+def cbor(value):
+    """The few things of CBOR that a detector's messages hold; a tag is a pair ("tag", number, value)."""
+    def head(major, number):
+        for bits, size in ((24, 1), (25, 2), (26, 4), (27, 8)):
+            if number < 24:
+                return bytes([major << 5 | number])
+            if number < 1 << 8 * size:
+                return bytes([major << 5 | bits]) + number.to_bytes(size, "big")
+        raise ValueError(number)
+    if isinstance(value, tuple):
+        return head(6, value[1]) + cbor(value[2])
+    if isinstance(value, int):
+        return head(0, value)
+    if isinstance(value, bytes):
+        return head(2, len(value)) + value
+    if isinstance(value, str):
+        return head(3, len(value)) + value.encode()
+    if isinstance(value, list):
+        return head(4, len(value)) + b"".join(map(cbor, value))
+    return head(5, len(value)) + b"".join(cbor(key) + cbor(value[key]) for key in value)
+
+
+def literal_lz4(data):
+    """A block of LZ4 that packs nothing."""
+    length, more = len(data), b""
+    if length >= 15:
+        rest = length - 15
+        more = b"\xff" * (rest // 255) + bytes([rest % 255])
+    return bytes([min(length, 15) << 4]) + more + data
+
+
+def blocks(image, shuffle, size=8192):
+    """As the HDF5 filters lz4 and bitshuffle write them."""
+    data, element = image.tobytes(), image.itemsize
+    rest = len(data) % (8 * element) if shuffle else 0
+    out = len(data).to_bytes(8, "big") + size.to_bytes(4, "big")
+    for at in range(0, len(data) - rest, size):
+        block = data[at:min(at + size, len(data) - rest)]
+        if shuffle:
+            bits = numpy.unpackbits(numpy.frombuffer(block, "uint8").reshape(-1, element), axis=1, bitorder="little")
+            block = numpy.packbits(bits.T, axis=1, bitorder="little").tobytes()
+        packed = literal_lz4(block)
+        out += len(packed).to_bytes(4, "big") + packed
+    return out + data[len(data) - rest:]
+
+
+@test
+def messages_of_a_detector_in_cbor_are_understood(folder):
+    if numpy is None:
+        raise Skip("no numpy")
+    generator = numpy.random.default_rng(0)
+    images = [generator.integers(0, 60000, (101, 53)).astype("uint16") for _ in range(3)]
+    packed = [images[0].tobytes(), ("tag", 56500, ["bslz4", 2, blocks(images[1], True)]),
+              ("tag", 56500, ["lz4", 2, blocks(images[2], False)])]
+    messages = [{"type": "start", "series_id": 7, "number_of_images": 3, "countrate_correction_enabled": 1}]
+    messages += [{"type": "image", "series_id": 7, "image_id": i, "start_time": [i, 1000],
+                  "data": {"threshold_1": ("tag", 40, [[101, 53], ("tag", 69, body)])}} for i, body in enumerate(packed)]
+    messages += [{"type": "end", "series_id": 7}]
+
+    def headed_cbor(message):
+        body = b"\xd9\xd9\xf7" + cbor(message)
+        return f"fovea-bytes: {len(body)}\n\n".encode() + body
+
+    text = 'scans = read("scans/*.npy")\nwrite(scans, "out/{stem}.npy")\n'
+    body = headed_cbor(messages[1]).split(b"\n\n", 1)[1][:-200]
+    cut = f"fovea-bytes: {len(body)}\n\n".encode() + body
+    _, said = stream(folder, text, "--bind", "scans=-", stdin=b"".join(map(headed_cbor, messages)) + cut)
+    for i, image in enumerate(images):
+        assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / f"series-7-{i:06d}.npy"), image), f"image {i}"
+    assert "3 of 6 frames done" in said and "1 malformed" in said, said
+    text = 's = read("scans/*.npy")\nwrite(s, "scan/{stem}.npy")\n'
+    stream(folder, text, "--bind", "s=-", "--scan", "t", stdin=b"".join(map(headed_cbor, messages)))
+    assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "scan" / "series-7.npy"), numpy.stack(images))
+
+
 @test
 def a_frame_larger_than_allowed_is_put_aside(folder):
     _, said = stream(folder, COUNT, "--bind", "scans=-", "--most", "1K", stdin=headed(frames(1)[0], "a", 0), code=2)
