@@ -324,6 +324,9 @@ def mistakes_are_told():
     fails(f"ptycho(f, p, positions = {spread})", "not finite", f=frames, p=none * np.nan)
     refused("diffract(o, p, [0, 0, 30, 30])", "leaves the object", o=make_object(), p=make_probe())
     refused("phase(f)", "must be complex", f=frames)
+    lost = run("diffract(o, p, [0, 0], saturation = 5)", o=make_object() * np.nan, p=make_probe())
+    if not np.isnan(lost).all():
+        raise Difference("an object without numbers gives counts")
 
 
 test.main()

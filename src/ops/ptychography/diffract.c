@@ -185,8 +185,10 @@ static fv_status run(fv_run *r, fv_error *error) {
         for (int64_t y = 0; y < out->region.size[1]; y++) {
             float       *to = (float *)out->data + f * out->stride[0] + y * out->stride[1];
             const float *from = k.size + (out->region.start[1] + y + dy) % height * width;
-            for (int64_t x = 0; x < out->region.size[2]; x++)
-                to[x] = FV_MIN(from[(out->region.start[2] + x + dx) % width] * whole, most);
+            for (int64_t x = 0; x < out->region.size[2]; x++) {
+                float value = from[(out->region.start[2] + x + dx) % width] * whole;
+                to[x] = value > most ? most : value; /* what is not a number stays so */
+            }
         }
     }
     return FV_OK;
