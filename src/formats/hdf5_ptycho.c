@@ -20,10 +20,11 @@ typedef struct {
     const char *positions[NAMES], *y, *x; /* y and x of each frame, side by side or each by themselves */
     bool        x_first;
     const char *energy[NAMES], *wavelength[NAMES], *distance[NAMES], *height[NAMES], *width[NAMES];
-    double      energy_unit;  /* in joule */
-    const char *object;       /* pixel of the object: a dataset, */
-    const char *of_object[2]; /* or attributes of it: height and width */
-    bool        cxi, of_beam; /* names of CXI, and those that NeXus adds */
+    const char *row[NAMES], *column[NAMES]; /* of the direct beam: the first and the last number */
+    double      energy_unit;                /* in joule */
+    const char *object;                     /* pixel of the object: a dataset, */
+    const char *of_object[2];               /* or attributes of it: height and width */
+    bool        cxi, of_beam;               /* names of CXI, and those that NeXus adds */
 } layout;
 
 #define DETECTOR "/entry_1/instrument_1/detector_1/"
@@ -43,6 +44,8 @@ static const layout layouts[] = {
       .distance = { DETECTOR "distance" },
       .height = { DETECTOR "y_pixel_size" },
       .width = { DETECTOR "x_pixel_size" },
+      .row = { DETECTOR "beam_center_y" },
+      .column = { DETECTOR "beam_center_x" },
       .energy_unit = 1,
       .cxi = true,
       .of_beam = true },
@@ -58,6 +61,8 @@ static const layout layouts[] = {
       .distance = { DETECTOR "distance" },
       .height = { DETECTOR "y_pixel_size" },
       .width = { DETECTOR "x_pixel_size" },
+      .row = { DETECTOR "beam_center_y" },
+      .column = { DETECTOR "beam_center_x" },
       .energy_unit = 1,
       .cxi = true },
     { .frames = { "/chunks/0/data" },
@@ -67,6 +72,8 @@ static const layout layouts[] = {
       .distance = { "/meta/distance", "/info/distance" },
       .height = { "/meta/psize", "/info/psize" },
       .width = { "/meta/psize", "/info/psize" },
+      .row = { "/meta/center" },
+      .column = { "/meta/center" },
       .energy_unit = 1e3 },
     { .frames = { "/ptychogram" },
       .probe = { "/probe" },
@@ -318,6 +325,8 @@ fv_diffraction *fv__hdf5_diffraction(const fv_hdf5_plugin *h5, void *file) {
     if (!(d->distance > 0) && l->cxi) d->distance = number_of(h5, file, corner, 1, true);
     d->detector[0] = number_of(h5, file, l->height, 1, false);
     d->detector[1] = number_of(h5, file, l->width, 1, true);
+    d->center[0] = number_of(h5, file, l->row, 1, false);
+    d->center[1] = number_of(h5, file, l->column, 1, true);
     take_object(h5, file, l, d);
     doubt_lengths(d);
     return d;
@@ -329,6 +338,8 @@ void fv__hdf5_describe_diffraction(const fv_diffraction *d, fv_bytes *facts) {
                          planck_times_light / d->wavelength / electronvolt / 1000);
     if (d->distance > 0) fv__bytes_printf(facts, "detector distance: %.6g m\n", d->distance);
     if (d->detector[0] > 0) fv__bytes_printf(facts, "detector pixel: %.6g x %.6g m\n", d->detector[0], d->detector[1]);
+    if (d->center[0] > 0 && d->center[1] > 0)
+        fv__bytes_printf(facts, "direct beam: row %.6g, column %.6g\n", d->center[0], d->center[1]);
     double pixel[2];
     if (fv__diffraction_pixel(d, d->frame, pixel)) fv__bytes_printf(facts, "object pixel: %.6g x %.6g m\n", pixel[0], pixel[1]);
     if (d->npositions) fv__bytes_printf(facts, "positions: %lld\n", (long long)d->npositions);

@@ -30,6 +30,7 @@ typedef struct fv_diffraction {
     double  detector[2]; /* height and width of its pixels */
     double  object[2];   /* those of the object, where the file says them, in the unit of the positions */
     int64_t frame[2];    /* rows and columns of a frame; 0: the file holds none */
+    double  center[2];   /* row and column of the direct beam in it */
     int64_t frames;      /* how many */
     char    doubt[200];  /* what in the file cannot be as it says; "": nothing */
     int64_t npositions;  /* 0: the file holds none */

@@ -156,7 +156,9 @@ def scans_of_ptypy():
                 f[f"chunks/{k}/positions"] = METRES[part]
                 f[f"chunks/{k}/indices"] = np.arange(COUNT)[part]
                 f[f"chunks/{k}/weights"] = np.zeros(0)
-        check_frames(folder, "scan.ptyd")
+        about = check_frames(folder, "scan.ptyd")
+        if "row 16, column 12" not in about:
+            raise Difference(f"where the beam is is missing in {about}")
         check(folder, "scan.ptyd")
         fovea(folder, "run", "--quiet", "-e", 'write(read("scan.ptyd", path = "/chunks/1/data"), "one.npy")')
         same(np.load(f"{folder}/one.npy"), FRAMES[5:8])
@@ -183,6 +185,10 @@ def other_programs():
         np.savez(f"{folder}/scan.npz", frames=FRAMES, positions=AT, extra=np.zeros(3))
         fovea(folder, "run", "--quiet", "--overwrite", "-e", 'write(read("scan.npz", path = "frames"), "frames.npy")')
         same(np.load(f"{folder}/frames.npy"), FRAMES)
+        text = "# x y, in micrometres\n\n" + "".join(f"{x * 1e6:.9g}\t{y * 1e6:.9g} 0\n" for y, x in METRES)
+        pathlib.Path(folder, "at.txt").write_text(text)
+        micrometres = PIXEL[0] * 1e6
+        check(folder, "at.txt", f'read_positions("at.txt", pixel = {micrometres!r})', AT * PIXEL / PIXEL[0])
         check(folder, "scan.npz", 'read_positions("scan.npz", path = "positions", order = "yx")')
 
 
@@ -203,6 +209,8 @@ def what_cannot_be_is_told():
         told("they are in another unit", 'read_positions("micro.cxi")')
         np.save(f"{folder}/metres.npy", METRES)
         told("they are in another unit", 'read_positions("metres.npy", order = "yx")')
+        pathlib.Path(folder, "words.txt").write_text("nothing\nbut words\n")
+        told("holds 0 positions", 'read_positions("words.txt")')
         bad = XYZ.copy()
         bad[4, 1] = np.nan
         write_cxi(f"{folder}/nan.cxi", translation=bad)

@@ -18,6 +18,11 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
+static const fv_column_doc columns[] = {
+    { "<columns of plot>", .doc = "what is drawn, as plot gives it" },
+    FV_COLUMN_DOC_END,
+};
+
 #define CURVE(column, name)                                                                                                      \
     "select(with(frc(a, b, taper), \"curve = '" name "'\"), \"frequency, " column " as correlation, curve\")"
 
@@ -31,6 +36,7 @@ const fv_op FV_OP(plot_frc) = {
     .params = params,
     .params_size = sizeof(plot_frc),
     .result = FV_KIND_TABLE,
+    .columns = columns,
     .expands = "plot(concat(" CURVE("correlation", "correlation") ", " CURVE("half_bit", "half bit") ", " CURVE(
         "one_bit", "one bit") "), x = \"frequency\", y = \"correlation\", by = \"curve\", kind = \"line\", title = title, "
                               "x_label = \"frequency (cycles/px)\")",

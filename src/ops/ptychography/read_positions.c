@@ -3,7 +3,10 @@
 #include "op/format.h"
 #include "op/kernels.h"
 #include "ops/ptychography/every_position.h"
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 typedef struct {
     const char *file, *path;
@@ -18,8 +21,8 @@ enum { MOST = 1000000 };
 
 static const fv_param params[] = {
     FV_PARAM(read_positions, file, .file = true,
-             .doc =
-                 "a scan (CXI, NeXus or any other HDF5 file), an array with two or three numbers a frame (NPY, NPZ), or a table"),
+             .doc = "a scan (CXI, NeXus or any other HDF5 file), an array with two or three numbers a frame (NPY, NPZ), a "
+                    "table with columns y and x, or plain text with two numbers a line (.txt, .dat)"),
     FV_PARAM(read_positions, path, .def = "",
              .doc = "dataset inside the file; left out: where CXI, NXcxi_ptycho, .ptyd, fold_slice, PtyLab or pty-chi have them"),
     FV_PARAM(read_positions, pixel, .def = "0", .min = 0, .max = 1e12,
@@ -116,6 +119,51 @@ static fv_status from_table(const read_positions *p, const fv_table_format *form
     return status;
 }
 
+/* ---------------------------------------------------------------- plain text */
+
+static bool is_text(const char *file) {
+    const char *end = strrchr(file, '.');
+    return end && (!strcasecmp(end, ".txt") || !strcasecmp(end, ".dat"));
+}
+
+/* The first two numbers of a line, with blanks, tabs, commas or semicolons between them; false: it has none, as a comment. */
+static bool numbers_of(const char *line, double number[2]) {
+    char *end;
+    for (int k = 0; k < 2; k++) {
+        line += strspn(line, " \t,;");
+        if (*line == '#' || *line == '%') return false;
+        number[k] = strtod(line, &end);
+        if (end == line) return false;
+        line = end;
+    }
+    return true;
+}
+
+static fv_status take_lines(const read_positions *p, FILE *file, fv_arena *arena, fv_list *out, fv_error *error) {
+    char    line[1000];
+    double *value = NULL, number[2];
+    int64_t count = 0;
+    for (int fill = 0; fill < 2; fill++) {
+        int64_t at = 0;
+        rewind(file);
+        while (at <= MOST && fgets(line, sizeof line, file)) {
+            if (!numbers_of(line, number)) continue;
+            for (int d = 0; d < 2 && fill && at < count; d++) value[2 * at + d] = number[p->order.index == XY ? 1 - d : d];
+            at++;
+        }
+        if (!fill) FV_TRY(take_list(p->file, count = at, arena, out, &value, error));
+    }
+    return FV_OK;
+}
+
+static fv_status from_text(const read_positions *p, fv_arena *arena, fv_list *out, fv_error *error) {
+    FILE *file = fopen(p->file, "r");
+    if (!file) return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: %s", p->file, strerror(errno));
+    fv_status status = take_lines(p, file, arena, out, error);
+    fclose(file);
+    return status;
+}
+
 /* ---------------------------------------------------------------- arrays */
 
 /* [frames][2 or 3] or [2 or 3][frames] */
@@ -201,6 +249,8 @@ static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error
     if (!fv__file_exists(p->file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p->file);
     if (format && format->open)
         FV_TRY(from_table(p, format, arena, out, error));
+    else if (is_text(p->file))
+        FV_TRY(from_text(p, arena, out, error));
     else {
         if (!p->path || !*p->path) FV_TRY(from_scan(p, arena, out, pixel, &found, error));
         if (!found) FV_TRY(from_array(p, arena, out, error));
