@@ -134,8 +134,9 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
     if (v->kind == LITERAL && v->literal.kind == FV_LITERAL_FILES && param->many) v->literal.kind = FV_LITERAL_TEXT;
     numbers_of_file(b, param, v, &error);
     if (v->kind == NODE) {
-        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)%s",
-                    c->op->name, param->name, fv__describe(v), way_of_transforms(v));
+        fv__mistake(b, span, FV_ERROR_USAGE, NULL,
+                    "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)%s", c->op->name, param->name,
+                    fv__describe(v), way_of_transforms(v));
         c->bad = true;
         return;
     }
