@@ -172,6 +172,12 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
     return good ? fv__slice_of(b, object.node, part, expr->span) : (value){ .kind = BAD };
 }
 
+/* How what people mean by a list of texts is written. */
+static const char *several_words(const value *v) {
+    bool text = v->kind == LITERAL && v->literal.kind == FV_LITERAL_TEXT;
+    return text ? "; several words are one text, \"green magenta\", and several files a pattern, \"tile_*.tif\"" : "";
+}
+
 APART static value evaluate_list(builder *b, const fv_expr *expr) {
     fv_literal literal = { .kind = expr->nargs > FV_MAX_NUMBERS ? FV_LITERAL_LIST : FV_LITERAL_NUMBERS };
     bool       good = true;
@@ -182,8 +188,8 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
         if (v.kind == BAD)
             good = false;
         else if (v.kind == NODE || v.literal.kind != FV_LITERAL_NUMBER) {
-            fv__mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not a %s",
-                        fv__describe(&v));
+            fv__mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not a %s%s",
+                        fv__describe(&v), several_words(&v));
             good = false;
         } else
             numbers[i] = v.literal.number;

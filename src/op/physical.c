@@ -85,8 +85,10 @@ fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const
         return fv_fail(error, FV_ERROR_USAGE, "%s has %d spatial axes and %s has %d: both must have the same", a_name, first.n,
                        b_name, second.n);
     if (by_matrix(a, &first) != by_matrix(b, &second))
-        return fv_fail(error, FV_ERROR_USAGE, "%s has a matrix to the world and %s has none: their places cannot be compared",
-                       by_matrix(a, &first) ? a_name : b_name, by_matrix(a, &first) ? b_name : a_name);
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "%s has a matrix to the world and %s has none: their places cannot be compared; set_sform gives a volume one",
+            by_matrix(a, &first) ? a_name : b_name, by_matrix(a, &first) ? b_name : a_name);
     for (int c = 0; c < first.n; c++)
         if (strcmp(a->unit[first.axis[c]], b->unit[second.axis[c]]))
             return fv_fail(error, FV_ERROR_USAGE, "the spacing along %s is in \"%s\" in %s and in \"%s\" in %s",

@@ -133,6 +133,7 @@ write(composite(both, colors = "blue green"), "direct.png")"""
 @test
 def mistakes_are_named():
     a, b = np.zeros((4, 5), np.uint8), np.zeros((4, 6), np.uint8)
+    refused('composite(stack(a, a, axis = "c"), colors = ["red", "green"])', "several words are one text", a=a)
     refused('stack(a, b, axis = "z")', "second has the axes", a=a, b=b)
     refused('stack(a, b, axis = "z")', "second is uint16 and first is uint8", a=a, b=a.astype("uint16"))
     refused('stack(a, b, axis = "x")', "the images have it already", a=a, b=a)

@@ -472,6 +472,9 @@ def fails(text, words, **arrays):
 def what_cannot_be_registered_is_said():
     plane, volume = np.arange(12.0 * 13).reshape(12, 13), RANDOM.random((9, 10, 11))
     refused("register(a, b)", "spatial axes", a=plane, b=volume)
+    placed = "set_sform(a, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0])"
+    for text in (f"register(a, {placed})", f"resample({placed}, a)"):
+        refused(text, "set_sform gives a volume one", a=volume)
     fails("register(a, a * 0)", "fixed is constant", a=plane)
     fails('register(a, a, name_axes(b, "row column"))', "start is singular", a=plane, b=np.ones((2, 3)))
     fails('register(a, a, name_axes(b, "row column"), kind = "bspline")', "start is singular", a=plane, b=np.ones((2, 3)))

@@ -77,9 +77,10 @@ static fv_status check_onto(const fv_mapping *m, const fv_image_type *image, con
                            image->unit[m->axis[k]], onto->unit[axis[k]]);
     }
     if (image->has_affine != onto->has_affine)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "%s has a matrix to the world and the other has none: their places cannot be compared",
-                       image->has_affine ? "image" : "onto");
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "%s has a matrix to the world and the other has none: their places cannot be compared; set_sform gives a volume one",
+            image->has_affine ? "image" : "onto");
     return FV_OK;
 }
 
