@@ -111,7 +111,9 @@ def _once(arguments, folder, environment, stop):
                 child.stdin.close()  # it commits what it has, and ends
                 child.wait()
                 break
-            _wait(child)
+            reader.join(LOOK)
+            if not reader.is_alive():  # it has closed its output, which it does at its end
+                child.wait()
     finally:
         if not child.stdin.closed:
             child.stdin.close()
@@ -119,13 +121,6 @@ def _once(arguments, folder, environment, stop):
             child.wait()
     reader.join(5)
     return child.returncode, printed[0] if printed else "", said.text()
-
-
-def _wait(child):
-    try:
-        child.wait(LOOK)
-    except subprocess.TimeoutExpired:
-        pass
 
 
 def work(command, run, folder, token, place, places, options=(), environment=None):
