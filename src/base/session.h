@@ -37,6 +37,7 @@ typedef enum fv_session_part {
     FV_PART_ZSTD,       /* contexts */
     FV_PART_REMOTE,     /* what servers have said */
     FV_PART_FETCHED,    /* files of servers that give no ranges */
+    FV_PART_PROGRAMS,   /* of the machine, and whether they may run */
     FV_PART_BUFFERS,
     FV_PART_MESSAGES,
     FV_PARTS

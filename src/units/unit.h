@@ -2,9 +2,8 @@
 #ifndef FV_UNIT_H
 #define FV_UNIT_H
 
-#include "base/base.h"
+#include "base/child.h"
 #include <fovea/units.h>
-#include <sys/types.h>
 
 typedef enum fv_unit_stand { FV_UNIT_WAITS, FV_UNIT_RUNS, FV_UNIT_DONE, FV_UNIT_FAILED, FV_UNIT_BLOCKED } fv_unit_stand;
 
@@ -31,5 +30,11 @@ typedef struct fv_unit {
     double         not_before;
     fv_unit_result result;
 } fv_unit;
+
+typedef struct fv_running { /* a place where units run, one after another */
+    int      unit;          /* index; -1: it is free */
+    fv_child child;
+    char    *output, *temporary; /* file that the unit makes, and its name until then; NULL: none is said */
+} fv_running;
 
 #endif

@@ -1,10 +1,10 @@
 /* Units of files and of tables. */
 #include "units/unit_list.h"
+#include "base/child.h"
 #include "base/file.h"
 #include "base/hash_table.h"
 #include "base/number.h"
 #include "op/format.h"
-#include "units/unit_child.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef FV_UNIT_LIST_H
 #define FV_UNIT_LIST_H
 
+#include "base/command_words.h"
 #include "units/unit.h"
-#include "units/unit_words.h"
 
 typedef struct fv_unit_list {
     fv_arena         arena;

@@ -2,6 +2,7 @@
 #include "units/unit_log.h"
 #include "base/file.h"
 #include "base/host.h"
+#include "base/program.h"
 #include "store/lease.h"
 #include "store/store_place.h"
 #include <dirent.h>
@@ -23,9 +24,10 @@ struct fv_unit_log {
     char    units[33]; /* which these are, in names of leases */
     int     fd;
     double  synced;
-    bool    share;
-    int64_t batch;           /* units in one */
-    claim   claims[BATCHES]; /* alone, the first is for all units */
+    bool    share, had_printed; /* earlier calls may have kept what units printed */
+    char   *environment;        /* file that lists it */
+    int64_t batch;              /* units in one */
+    claim   claims[BATCHES];    /* alone, the first is for all units */
 };
 
 /* ---------------------------------------------------------------- opening */
@@ -68,7 +70,9 @@ fv_status fv__unit_log_open(const char *store, const fv_unit_list *list, bool sh
     log->batch = (list->count + BATCHES - 1) / BATCHES;
     log->printed = fv__path_inside(log->folder, "printed");
     log->path = fv__sprintf("%s/done-%s-%d.log", log->folder, fv__host_self()->name, (int)getpid());
+    log->had_printed = fv__path_is_folder(log->printed);
     FV_TRY(fv__path_make_folders(log->printed, error));
+    log->environment = fv__environment_keep(log->printed);
     log->fd = open(log->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (log->fd < 0) return fv_fail(error, FV_ERROR_IO, "cannot write %s", log->path);
     name_units(list, log->units);
@@ -88,6 +92,7 @@ void fv__unit_log_close(fv_unit_log *log) {
         if (lseek(log->fd, 0, SEEK_END) == 0) unlink(log->path); /* nothing to tell */
         close(log->fd);
     }
+    free(log->environment);
     free(log->folder);
     free(log->printed);
     free(log->path);
@@ -169,15 +174,26 @@ fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, fv_error *erro
     return fv__file_sync(log->fd, log->path, error);
 }
 
-fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const void *printed, size_t size, fv_error *error) {
-    char hex[33];
+fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const char *command, bool well, const fv_bytes *printed,
+                            fv_error *error) {
+    const fv_unit_result *r = &unit->result;
+    char                  hex[33], memory[24];
+    fv_bytes              text = { 0 };
+    fv_status             status = FV_OK;
     fv__hash_format(unit->key, hex);
-    char     *path = fv__sprintf("%s/%.16s.txt", log->printed, hex);
-    fv_status status = FV_OK;
-    if (size)
-        status = fv__file_write_all(path, printed, size, false, error);
-    else if (unit->result.tries > 1)
-        status = fv__path_remove(path, error);
+    char *path = fv__sprintf("%s/%.16s.txt", log->printed, hex);
+    if (well && !printed->size) {
+        if (log->had_printed || r->tries > 1) status = fv__path_remove(path, error);
+    } else {
+        fv_size_format(r->memory, memory);
+        fv__bytes_printf(&text, "state: %s\nunit: %s\ncommand: %s\nended: %s\ntook: %.3f s, %.3f s of processors, %s, on %s\n",
+                         well ? "done" : "failed", unit->name, command, well ? "well" : r->why, r->seconds, r->cpu_seconds,
+                         memory, r->host);
+        fv__bytes_printf(&text, "environment: %s\n\n", log->environment ? log->environment : "");
+        fv__bytes_append(&text, printed->data, printed->size);
+        status = fv__file_write_all(path, text.data, text.size, false, error);
+    }
+    fv__bytes_release(&text);
     free(path);
     return status;
 }

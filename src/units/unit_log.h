@@ -17,8 +17,9 @@ void      fv__unit_log_close(fv_unit_log *log);
 /* Marks units as done that a log says were done; those whose file is gone are not. Gives how many are new. */
 int64_t   fv__unit_log_read(fv_unit_log *log, fv_unit_list *list);
 fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, fv_error *error);
-/* What the unit printed, kept in a file; nothing is no file. */
-fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const void *printed, size_t size, fv_error *error);
+/* What the unit printed, kept in a file behind what became of it; of one that ended well and printed nothing there is none. */
+fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const char *command, bool well, const fv_bytes *printed,
+                            fv_error *error);
 /* Folder of what units printed. Borrowed. */
 const char *fv__unit_log_folder(const fv_unit_log *log);
 

@@ -93,12 +93,12 @@ static bool fits(const fv_unit_queue *q, const fv_unit *unit, room used) {
     return used.cpus + unit->cpus <= q->cpus && (!q->memory || used.memory + unit->memory <= q->memory);
 }
 
-static room used_after(const fv_unit_queue *q, const fv_child *children, int nchildren, double time) {
+static room used_after(const fv_unit_queue *q, const fv_running *places, int nplaces, double time) {
     room used = { 0, 0 };
-    for (int c = 0; c < nchildren; c++) {
-        if (children[c].unit < 0) continue;
-        const fv_unit *unit = &q->list->units[children[c].unit];
-        if (unit->limit > 0 && children[c].started + unit->limit <= time) continue;
+    for (int c = 0; c < nplaces; c++) {
+        if (places[c].unit < 0) continue;
+        const fv_unit *unit = &q->list->units[places[c].unit];
+        if (unit->limit > 0 && places[c].child.started + unit->limit <= time) continue;
         used.cpus += unit->cpus;
         used.memory += unit->memory;
     }
@@ -106,19 +106,19 @@ static room used_after(const fv_unit_queue *q, const fv_child *children, int nch
 }
 
 /* When the unit can start at the latest, by the limits of those that run; infinity where one of them has none. */
-static double latest_start(const fv_unit_queue *q, const fv_unit *unit, const fv_child *children, int nchildren) {
+static double latest_start(const fv_unit_queue *q, const fv_unit *unit, const fv_running *places, int nplaces) {
     double best = INFINITY;
-    for (int c = 0; c < nchildren; c++) {
-        if (children[c].unit < 0 || !(q->list->units[children[c].unit].limit > 0)) continue;
-        double end = children[c].started + q->list->units[children[c].unit].limit;
-        if (end < best && fits(q, unit, used_after(q, children, nchildren, end))) best = end;
+    for (int c = 0; c < nplaces; c++) {
+        if (places[c].unit < 0 || !(q->list->units[places[c].unit].limit > 0)) continue;
+        double end = places[c].child.started + q->list->units[places[c].unit].limit;
+        if (end < best && fits(q, unit, used_after(q, places, nplaces, end))) best = end;
     }
     return best;
 }
 
-int64_t fv__unit_queue_next(fv_unit_queue *q, const fv_child *children, int nchildren, double now, int64_t *from) {
+int64_t fv__unit_queue_next(fv_unit_queue *q, const fv_running *places, int nplaces, double now, int64_t *from) {
     fv_unit_list *list = q->list;
-    room          used = used_after(q, children, nchildren, -1);
+    room          used = used_after(q, places, nplaces, -1);
     double        until = INFINITY; /* those that pass one which waits must end by then */
     bool          passing = false;
     while (q->head < list->count && list->units[q->sequence[q->head]].stand != FV_UNIT_WAITS) q->head++;
@@ -132,7 +132,7 @@ int64_t fv__unit_queue_next(fv_unit_queue *q, const fv_child *children, int nchi
         if (!q->strict || passing) continue;
         if (!q->backfill) return -1;
         passing = true;
-        until = latest_start(q, unit, children, nchildren);
+        until = latest_start(q, unit, places, nplaces);
     }
     return -1;
 }

@@ -2,7 +2,6 @@
 #ifndef FV_UNIT_QUEUE_H
 #define FV_UNIT_QUEUE_H
 
-#include "units/unit_child.h"
 #include "units/unit_list.h"
 
 typedef struct fv_unit_queue {
@@ -21,7 +20,7 @@ void      fv__unit_queue_release(fv_unit_queue *queue);
 
 /* The next unit that has all that it needs, beside those that run; -1: none now. It may be asked for again from `from` on, if
  * somebody else has it. */
-int64_t fv__unit_queue_next(fv_unit_queue *queue, const fv_child *children, int nchildren, double now, int64_t *from);
+int64_t fv__unit_queue_next(fv_unit_queue *queue, const fv_running *places, int nplaces, double now, int64_t *from);
 /* Marks what comes after a unit that failed. */
 void fv__unit_queue_block(fv_unit_queue *queue);
 

@@ -1,13 +1,12 @@
 /* The call that runs units: starts what fits, waits, keeps what is done. */
 #include "base/file.h"
-#include "units/unit_child.h"
+#include "base/host.h"
 #include "units/unit_log.h"
 #include "units/unit_queue.h"
 #include "units/unit_table.h"
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,9 +18,9 @@ typedef struct fv_units {
     fv_unit_list            list;
     fv_unit_queue           queue;
     fv_unit_log            *log;
-    fv_child               *children;
-    struct pollfd          *polled; /* two of each child */
-    int                     nchildren, running;
+    fv_running             *places;
+    struct pollfd          *polled; /* two of each place */
+    int                     nplaces, running;
     fv_units_state          state;
     double                  begun, told, asked;
     bool                    stopping;
@@ -41,32 +40,41 @@ static void tell(fv_units *s, bool always) {
 
 static int free_place(const fv_units *s) {
     int c = 0;
-    while (s->children[c].unit >= 0) c++;
+    while (s->places[c].unit >= 0) c++;
     return c;
 }
 
+static void leave(fv_running *place) {
+    fv__child_release(&place->child);
+    free(place->output);
+    free(place->temporary);
+    *place = (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 } };
+}
+
 static fv_status start(fv_units *s, int index, fv_error *error) {
-    fv_unit  *unit = &s->list.units[index];
-    fv_child *child = &s->children[free_place(s)];
-    *child = (fv_child){ .unit = index, .pidfd = -1, .pipe = -1 };
-    snprintf(child->mark, sizeof child->mark, "FOVEA_UNIT=%d-%d", (int)getpid(), index);
-    child->output = fv__unit_output(&s->list, unit);
-    if (child->output) {
-        child->temporary = fv__unit_temporary(child->output, unit);
-        char     *folder = fv__sprintf("%.*s", (int)(fv__path_name(child->output) - child->output), child->output);
+    fv_unit    *unit = &s->list.units[index];
+    fv_running *place = &s->places[free_place(s)];
+    leave(place);
+    place->child.limit = unit->limit;
+    place->child.memory = unit->memory;
+    place->output = fv__unit_output(&s->list, unit);
+    if (place->output) {
+        place->temporary = fv__unit_temporary(place->output, unit);
+        char     *folder = fv__sprintf("%.*s", (int)(fv__path_name(place->output) - place->output), place->output);
         fv_status status = *folder ? fv__path_make_folders(folder, error) : FV_OK;
         free(folder);
-        if (status == FV_OK) status = fv__path_remove(child->temporary, error);
+        if (status == FV_OK) status = fv__path_remove(place->temporary, error);
         if (status != FV_OK) return status;
     }
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     unit->result.tries++;
     unit->result.started = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    char    **words = fv__unit_words(&s->list, unit, child->temporary);
-    fv_status status = fv__child_start(child, words, error);
+    char    **words = fv__unit_words(&s->list, unit, place->temporary);
+    fv_status status = fv__child_start(&place->child, words, NULL, NULL, error);
     fv__words_free(words);
     if (status != FV_OK) return status;
+    place->unit = index;
     unit->stand = FV_UNIT_RUNS;
     s->running++;
     return FV_OK;
@@ -80,8 +88,8 @@ static void count_kept(fv_units *s) {
 
 static fv_status start_some(fv_units *s, fv_error *error) {
     int64_t from = 0, unit;
-    while (!s->stopping && s->running < s->nchildren &&
-           (unit = fv__unit_queue_next(&s->queue, s->children, s->nchildren, fv__now(), &from)) >= 0) {
+    while (!s->stopping && s->running < s->nplaces &&
+           (unit = fv__unit_queue_next(&s->queue, s->places, s->nplaces, fv__now(), &from)) >= 0) {
         bool fresh = false;
         if (!fv__unit_log_claim(s->log, unit, &fresh)) continue;
         if (fresh) count_kept(s);
@@ -94,42 +102,34 @@ static fv_status start_some(fv_units *s, fv_error *error) {
 
 /* ---------------------------------------------------------------- ending */
 
-static bool code_is_ok(const char *ok, int code) {
-    for (const char *at = ok ? ok : "0"; *at;) {
-        char *end;
-        if (strtol(at, &end, 10) == code) return true;
-        at = *end ? end + 1 : end;
-    }
-    return false;
+static void take_end(fv_unit_result *r, const fv_child_end *end) {
+    r->code = end->code;
+    r->signal = end->signal;
+    r->seconds = end->seconds;
+    r->cpu_seconds = end->cpu_seconds;
+    r->memory = end->memory;
+    snprintf(r->host, sizeof r->host, "%s", fv__host_self()->name);
 }
 
 /* Why a unit did not do its work; NULL: it did. */
-static const char *judge(fv_units *s, const fv_child *child, fv_unit *unit) {
-    fv_unit_result *r = &unit->result;
-    char            size[24];
+static const char *judge(fv_units *s, const fv_running *place, const fv_child_end *end, fv_unit_result *r) {
     *r->why = 0;
-    if (child->over_time) {
-        snprintf(r->why, sizeof r->why, "ran longer than its limit of %g s and was ended", unit->limit);
-    } else if (child->over_memory) {
-        fv_size_format(unit->memory, size);
-        snprintf(r->why, sizeof r->why, "used more than its %s of memory and was ended", size);
-    } else if (r->signal) {
-        snprintf(r->why, sizeof r->why, "was ended by signal %d (%s)", r->signal, strsignal(r->signal));
-    } else if (!code_is_ok(s->options->ok, r->code)) {
+    if (fv__child_misfortune(&place->child, end, r->why, sizeof r->why)) return r->why;
+    if (!fv__exit_code_among(s->options->ok ? s->options->ok : "0", r->code))
         snprintf(r->why, sizeof r->why, "ended with exit code %d", r->code);
-    } else if (child->temporary && !fv__file_exists(child->temporary)) {
+    else if (place->temporary && !fv__file_exists(place->temporary))
         snprintf(r->why, sizeof r->why, "ended well but did not make its output");
-    }
     return *r->why ? r->why : NULL;
 }
 
-static fv_status keep(fv_units *s, fv_child *child, fv_unit *unit, bool well, fv_error *error) {
+static fv_status keep(fv_units *s, fv_running *place, fv_unit *unit, const char *command, bool well, fv_error *error) {
+    fv_child *child = &place->child;
     if (child->left_out) fv__bytes_printf(&child->printed, "\n[%lld more bytes were left out]\n", (long long)child->left_out);
-    FV_TRY(fv__unit_log_keep(s->log, unit, child->printed.data, child->printed.size, error));
-    if (!well) return child->temporary ? fv__path_remove(child->temporary, error) : FV_OK;
-    if (child->temporary) {
-        FV_TRY(fv__paths_sync(&child->temporary, 1, error));
-        FV_TRY(fv__path_replace(child->temporary, child->output, error));
+    FV_TRY(fv__unit_log_keep(s->log, unit, command, well, &child->printed, error));
+    if (!well) return place->temporary ? fv__path_remove(place->temporary, error) : FV_OK;
+    if (place->temporary) {
+        FV_TRY(fv__paths_sync(&place->temporary, 1, error));
+        FV_TRY(fv__path_replace(place->temporary, place->output, error));
     }
     return fv__unit_log_add(s->log, unit, error);
 }
@@ -153,26 +153,28 @@ static void settle(fv_units *s, fv_unit *unit, bool well, bool again) {
     }
 }
 
-static fv_status end(fv_units *s, fv_child *child, fv_error *error) {
-    fv_unit    *unit = &s->list.units[child->unit];
-    const char *why = judge(s, child, unit);
+static fv_status end(fv_units *s, fv_running *place, const fv_child_end *how, fv_error *error) {
+    fv_unit *unit = &s->list.units[place->unit];
+    take_end(&unit->result, how);
+    const char *why = judge(s, place, how, &unit->result);
     bool        again = why && !s->stopping && unit->result.tries <= s->options->retries;
     s->running--;
     if (why && s->stopping) { /* ended because we asked for it */
         unit->stand = FV_UNIT_WAITS;
-        fv_status status = child->temporary ? fv__path_remove(child->temporary, error) : FV_OK;
-        fv__child_release(child);
+        fv_status status = place->temporary ? fv__path_remove(place->temporary, error) : FV_OK;
+        leave(place);
         return status;
     }
-    fv_status status = keep(s, child, unit, !why, error);
+    const fv_bytes *printed = &place->child.printed;
+    char           *command = why || printed->size ? fv__unit_command(&s->list, unit) : fv__strdup(""); /* nobody wants to know */
+    fv_status       status = keep(s, place, unit, command, !why, error);
     settle(s, unit, !why, again);
     if (s->options->ended) {
-        char       *command = fv__unit_command(&s->list, unit);
-        fv_unit_end told = { unit->name, command, !why, again, why, child->printed.data, (int64_t)child->printed.size };
+        fv_unit_end told = { unit->name, command, !why, again, why, printed->data, (int64_t)printed->size };
         s->options->ended(s->options->context, &told);
-        free(command);
     }
-    fv__child_release(child);
+    free(command);
+    leave(place);
     return status;
 }
 
@@ -180,16 +182,16 @@ static fv_status end(fv_units *s, fv_child *child, fv_error *error) {
 
 static void stop_all(fv_units *s) {
     s->stopping = true;
-    for (int c = 0; c < s->nchildren; c++)
-        if (s->children[c].unit >= 0) fv__child_stop(&s->children[c], fv__now());
+    for (int c = 0; c < s->nplaces; c++)
+        if (s->places[c].unit >= 0) fv__child_stop(&s->places[c].child, fv__now());
 }
 
 /* Until something happens, or something has to be looked at. */
 static void wait_a_little(fv_units *s) {
     int milliseconds = s->running ? 100 : 20, n = 0;
-    for (int c = 0; c < s->nchildren; c++) {
-        const fv_child *child = &s->children[c];
-        if (child->unit < 0) continue;
+    for (int c = 0; c < s->nplaces; c++) {
+        const fv_child *child = &s->places[c].child;
+        if (s->places[c].unit < 0) continue;
         if (child->pidfd < 0) milliseconds = 2;
         s->polled[n++] = (struct pollfd){ .fd = child->pidfd, .events = POLLIN };
         s->polled[n++] = (struct pollfd){ .fd = child->pipe, .events = POLLIN };
@@ -198,16 +200,16 @@ static void wait_a_little(fv_units *s) {
 }
 
 static fv_status look_at_children(fv_units *s, fv_error *error) {
-    double now = fv__now();
-    for (int c = 0; c < s->nchildren; c++) {
-        fv_child *child = &s->children[c];
-        if (child->unit < 0) continue;
-        fv_unit *unit = &s->list.units[child->unit];
+    double       now = fv__now();
+    fv_child_end how;
+    for (int c = 0; c < s->nplaces; c++) {
+        fv_child *child = &s->places[c].child;
+        if (s->places[c].unit < 0) continue;
         fv__child_listen(child);
-        if (fv__child_ended(child, &unit->result))
-            FV_TRY(end(s, child, error));
+        if (fv__child_ended(child, &how))
+            FV_TRY(end(s, &s->places[c], &how, error));
         else
-            fv__child_watch(child, unit, now);
+            fv__child_watch(child, now);
     }
     return FV_OK;
 }
@@ -249,10 +251,11 @@ static fv_status prepare(fv_units *s, fv_error *error) {
     FV_TRY(fv__unit_list_make(o, &s->list, error));
     FV_TRY(fv__unit_queue_init(&s->queue, &s->list, o->order ? o->order : "fifo", cpus, o->memory_bound, error));
     FV_TRY(fv__unit_log_open(o->store, &s->list, o->share, &s->log, error));
-    s->nchildren = (int)FV_MIN(cpus, MOST_AT_ONCE);
-    s->children = fv__calloc((size_t)s->nchildren * sizeof *s->children);
-    s->polled = fv__calloc((size_t)s->nchildren * 2 * sizeof *s->polled);
-    for (int c = 0; c < s->nchildren; c++) s->children[c] = (fv_child){ .unit = -1, .pidfd = -1, .pipe = -1 };
+    s->nplaces = (int)FV_MIN(cpus, MOST_AT_ONCE);
+    s->places = fv__calloc((size_t)s->nplaces * sizeof *s->places);
+    s->polled = fv__calloc((size_t)s->nplaces * 2 * sizeof *s->polled);
+    for (int c = 0; c < s->nplaces; c++)
+        s->places[c] = (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 } };
     s->state.units = s->list.count;
     if (!o->again) count_kept(s);
     return check_existing(s, error);
@@ -274,12 +277,10 @@ fv_status fv_units_list(const fv_units_options *options, char **text, fv_error *
 }
 
 fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, fv_error *error) {
-    fv_units s = { .options = options, .begun = fv__now() };
-    int      adopts = 0;
-    prctl(PR_GET_CHILD_SUBREAPER, &adopts);
+    fv_units  s = { .options = options, .begun = fv__now() };
     fv_status status = prepare(&s, error);
     if (status == FV_OK) {
-        prctl(PR_SET_CHILD_SUBREAPER, 1);
+        fv__children_adopt(true);
         status = work(&s, error);
         if (status != FV_OK) { /* a full disk, say: nothing may be left running */
             fv_error ignored;
@@ -289,7 +290,7 @@ fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, f
                 look_at_children(&s, &ignored);
             }
         }
-        prctl(PR_SET_CHILD_SUBREAPER, adopts);
+        fv__children_adopt(false);
         tell(&s, true);
         if (options->results && (status == FV_OK || status == FV_ERROR_CANCELLED)) {
             fv_status written = fv__unit_table_write(options->results, &s.list, error);
@@ -297,8 +298,8 @@ fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, f
         }
     }
     *state = s.state;
-    for (int c = 0; c < s.nchildren; c++) fv__child_release(&s.children[c]);
-    free(s.children);
+    for (int c = 0; c < s.nplaces; c++) leave(&s.places[c]);
+    free(s.places);
     free(s.polled);
     fv__unit_log_close(s.log);
     fv__unit_queue_release(&s.queue);

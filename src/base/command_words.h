@@ -1,9 +1,9 @@
-/* The command of a unit: a template of words with {names}, and the words of one unit.
+/* A command: a template of words with {names}, and the words of one program that is to be run.
  *
  * Words are split once, before names are replaced: a file name with blanks or quotes stays one word. {{ and }} are braces.
  */
-#ifndef FV_UNIT_WORDS_H
-#define FV_UNIT_WORDS_H
+#ifndef FV_COMMAND_WORDS_H
+#define FV_COMMAND_WORDS_H
 
 #include "base/base.h"
 
@@ -22,7 +22,7 @@ void      fv__words_release(fv_word_template *out);
 char *fv__words_fill(const char *text, const char *const *names, const char *const *values, bool quoted);
 /* Says which name in braces is not known. */
 fv_status fv__words_check(const char *text, const char *const *names, fv_error *error);
-/* The words of a unit for execve, ended by NULL; one allocation each. */
+/* The words for execve, ended by NULL; one allocation each. */
 char **fv__words_make(const fv_word_template *t, const char *const *names, const char *const *values);
 void   fv__words_free(char **words);
 

@@ -1,5 +1,5 @@
 /* Templates of commands. */
-#include "units/unit_words.h"
+#include "base/command_words.h"
 #include <stdio.h>
 #include <stdlib.h>
 
