@@ -94,6 +94,7 @@ typedef struct fv_run_options {
     bool        fresh;     /* forget what earlier runs computed */
     bool        overwrite; /* replace files that Fovea did not make */
     bool        stop_on_error;
+    bool        allow_commands; /* operators such as command may run programs of this machine */
     bool        transient; /* a run in this process that neither reads nor writes a file leaves nothing on disk, and no record;
                               ignored for all others, and where a store is given */
     int64_t     items;     /* run so many items of a collection, spread evenly over their sizes; 0: all */

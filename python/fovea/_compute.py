@@ -61,14 +61,14 @@ def _bytes(memory):
 
 
 def _options(memory=None, workers=None, engine=None, device=None, store=None, fresh=False, overwrite=False, progress=None,
-             **unknown):
+             allow_commands=False, **unknown):
     """The struct for a run. progress: called with a fraction from 0 to 1, or True for a bar."""
     if unknown:
         raise TypeError(f"a run has no option {next(iter(unknown))!r}; there are {', '.join(_RUN_OPTIONS)}")
     if workers is not None and int(workers) < 1:
         raise UsageError(f"workers = {workers}: at least one is needed")
     options = l.RunOptions(memory=_bytes(memory), workers=int(workers or 0), fresh=fresh, overwrite=overwrite,
-                           transient=True)
+                           allow_commands=allow_commands, transient=True)
     if engine not in (None, "threads"):
         from .__main__ import command
         options.command = os.fsencode(command() or "fovea")
@@ -128,7 +128,7 @@ def compute(*values, **options):
     return tuple(v._array if isinstance(v, ArrayImage) else next(found) for v in values)
 
 
-_RUN_OPTIONS = ("memory", "workers", "engine", "device", "store", "fresh", "overwrite", "progress")
+_RUN_OPTIONS = ("memory", "workers", "engine", "device", "store", "fresh", "overwrite", "progress", "allow_commands")
 
 
 def write(value, path, **arguments):

@@ -65,10 +65,10 @@ PROGRESS = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(RunState))
 class RunOptions(c.Structure):
     _fields_ = [("engine", c.c_char_p), ("workers", c.c_int), ("memory", c.c_int64), ("ranks", c.c_int), ("patience", c.c_double),
                 ("store", c.c_char_p), ("fresh", c.c_bool), ("overwrite", c.c_bool), ("stop_on_error", c.c_bool),
-                ("transient", c.c_bool), ("items", c.c_int64), ("into", c.c_char_p), ("device", c.c_char_p),
-                ("part", c.c_char_p), ("within", c.c_double), ("within_error", c.c_double), ("poison", c.c_int),
-                ("command", c.c_char_p), ("progress", PROGRESS),
-                ("context", c.c_void_p), ("cancel", c.c_void_p)]
+                ("allow_commands", c.c_bool), ("transient", c.c_bool), ("items", c.c_int64), ("into", c.c_char_p),
+                ("device", c.c_char_p), ("part", c.c_char_p), ("within", c.c_double), ("within_error", c.c_double),
+                ("poison", c.c_int), ("command", c.c_char_p), ("progress", PROGRESS), ("context", c.c_void_p),
+                ("cancel", c.c_void_p)]
 
 
 class WorkOptions(c.Structure):

@@ -3,6 +3,7 @@
 #include "api/stage_times.h"
 #include "base/file.h"
 #include "base/message.h"
+#include "base/program.h"
 #include "base/take.h"
 #include "devices/device_pool.h"
 #include "plan/print.h"
@@ -262,6 +263,8 @@ static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_
     FV_TRY(fv__pipeline_resolve(p, o->store, bindings, diagnostics, error));
     FV_TRY(check_arrays(bindings, error));
     if (o->into) bindings->into = fv__arena_strdup(&bindings->arena, o->into);
+    bindings->commands = o->allow_commands;
+    fv__programs_allow(bindings->commands);
     FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv__bindings_take(bindings, o->items, error));
     if (o->within > 0 || o->within_error > 0) bindings->within = fv__sampling_within(o->within, o->within_error);

@@ -102,8 +102,8 @@ static int run(const void *options_, int nargs, char **args) {
         return fv_ranks_end(FV_EXIT_REFUSED);
     }
     fv_size    memory = { o->memory.bytes ? o->memory.bytes : modest_memory(o, pipeline) };
-    fv_execute execute = { o->engine,        o->workers, memory,  o->patience, o->store, o->fresh,   o->overwrite,
-                           o->stop_on_error, o->items,   o->into, o->device,   o->quiet, o->verbose, o->json };
+    fv_execute execute = { o->engine, o->workers, memory,  o->patience, o->store, o->fresh,   o->overwrite, o->stop_on_error,
+                           false,     o->items,   o->into, o->device,   o->quiet, o->verbose, o->json };
     return fv_ranks_end(fv_execute_pipeline("convert", pipeline, &execute));
 }
 

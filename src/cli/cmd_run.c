@@ -26,6 +26,7 @@ typedef struct {
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(run_options),
     FV_EXECUTE_OPTIONS(run_options),
+    FV_ALLOW_COMMANDS(run_options),
     FV_OPTION(run_options, profile, .argument = "NAME", .doc = "with --engine slurm: name of the cluster's profile"),
     FV_OPTION(run_options, pilot, .doc = "with --engine slurm: one job whose workers fetch the tasks, instead of job arrays"),
     FV_OPTION(run_options, master, .argument = "URL",
@@ -126,8 +127,9 @@ static int run(const void *options_, int nargs, char **args) {
     if (!fv_ranks_lead(o->engine, &status)) return status;
     fv_pipeline *pipeline = fv_pipeline_from_options("run", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return fv_ranks_end(status);
-    fv_execute execute = { o->engine,        o->workers, o->memory, o->patience, o->store, o->fresh,   o->overwrite,
-                           o->stop_on_error, o->items,   o->into,   o->device,   o->quiet, o->verbose, o->json };
+    fv_execute execute = { o->engine, o->workers,   o->memory,        o->patience,       o->store,
+                           o->fresh,  o->overwrite, o->stop_on_error, o->allow_commands, o->items,
+                           o->into,   o->device,    o->quiet,         o->verbose,        o->json };
     if (!take_within(o, &execute)) {
         fv_pipeline_free(pipeline);
         return fv_ranks_end(FV_EXIT_REFUSED);

@@ -12,7 +12,7 @@ typedef struct {
     const char *store;
     int64_t     items;
     const char *into, *device;
-    bool        overwrite;
+    bool        overwrite, allow_commands;
     bool        dry_run;
     double      measure;
     const char *again;
@@ -30,6 +30,7 @@ static const fv_option options[] = {
     FV_OPTION(submit_options, device, .choices = "cpu|opencl",
               .doc = "opencl: run operators on devices of the same kind as those of this machine; jobs then ask for --gres "
                      "gpu:1, unless --gres says otherwise"),
+    FV_ALLOW_COMMANDS(submit_options),
     FV_OPTION(submit_options, overwrite, .doc = "replace files that Fovea did not make"),
     FV_OPTION(submit_options, measure, .min = 0, .max = 3600, .def = "5", .argument = "SECONDS",
               .doc = "first run a few tasks for about this long, to find out how many workers are useful; 0: guess"),
@@ -69,7 +70,12 @@ static int run(const void *options_, int nargs, char **args) {
     fv_pipeline *pipeline = fv_pipeline_from_options("submit", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_run_options run_options = {
-        .store = o->store, .items = o->items, .into = o->into, .device = o->device, .overwrite = o->overwrite
+        .store = o->store,
+        .items = o->items,
+        .into = o->into,
+        .device = o->device,
+        .overwrite = o->overwrite,
+        .allow_commands = o->allow_commands,
     };
     fv_cluster_options cluster = FV_CLUSTER_FROM(o);
     cluster.dry = o->dry_run;

@@ -220,6 +220,7 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .store = o->store,
                            .fresh = o->fresh,
                            .overwrite = o->overwrite,
+                           .allow_commands = o->allow_commands,
                            .stop_on_error = o->stop_on_error,
                            .items = o->items,
                            .into = o->into,

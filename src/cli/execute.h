@@ -14,6 +14,7 @@
     bool        fresh;                                                                                                           \
     bool        overwrite;                                                                                                       \
     bool        stop_on_error;                                                                                                   \
+    bool        allow_commands;                                                                                                  \
     int64_t     items;                                                                                                           \
     const char *into;                                                                                                            \
     const char *device;                                                                                                          \

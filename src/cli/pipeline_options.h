@@ -11,6 +11,12 @@
     fv_texts    set;                                                                                                             \
     const char *chunk
 
+/* Of commands that run pipelines: the user lets these run programs. */
+#define FV_ALLOW_COMMANDS(type)                                                                                                  \
+    FV_OPTION(type, allow_commands,                                                                                              \
+              .doc = "let the pipeline run programs of this machine, as the operator command does; read it first if you did "    \
+                     "not write it")
+
 #define FV_PIPELINE_OPTIONS(type)                                                                                                \
     FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT",                                                               \
               .doc = "the pipeline itself, or a line of it, instead of a file"),                                                 \

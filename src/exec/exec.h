@@ -17,9 +17,10 @@ typedef struct fv_context { /* shared by all instances of a process */
     const fv_bindings  *bindings;
     fv_plan_options     plan_options;
     fv_store           *store;
-    fv_output_list     *written; /* by tasks of this process; NULL: none are run */
-    const volatile int *cancel;  /* not NULL and not zero: long tasks end early */
-    int                 poison;  /* tests: byte to fill everything outside declared regions with; -1: off */
+    fv_output_list     *written;    /* by tasks of this process; NULL: none are run */
+    const volatile int *cancel;     /* not NULL and not zero: long tasks end early */
+    const char         *run_folder; /* NULL: the run has none */
+    int                 poison;     /* tests: byte to fill everything outside declared regions with; -1: off */
 } fv_context;
 
 typedef struct fv_sums fv_sums; /* exec/growing_sums.h */
@@ -90,6 +91,8 @@ fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t
 bool fv__task_done(const fv_instance *instance, const fv_stage *stage, int64_t task);
 
 /* ---- running ---- */
+/* An operator wants to run a program, and the user has not said that it may. */
+fv_status                fv__program_refused(const fv_op *op, fv_error *error);
 typedef struct fv_worker fv_worker; /* memory that one thread reuses from task to task */
 fv_worker               *fv__worker_new(void);
 void                     fv__worker_free(fv_worker *worker);

@@ -148,6 +148,25 @@ static fv_status run_sum(task *t, const fv_pass *p, fv_run *r, fv_error *error) 
     return FV_OK;
 }
 
+fv_status fv__program_refused(const fv_op *op, fv_error *error) {
+    return fv_fail(
+        error, FV_ERROR_USAGE,
+        "%s runs a program of this machine, which happens only with --allow-commands (allow_commands = True in Python)",
+        op->name);
+}
+
+/* The operator is about to run a program. log: start of the names of files for what it prints; the caller frees. */
+static fv_status allow_program(const task *t, const fv_node *node, fv_run *r, char **log, fv_error *error) {
+    const fv_context *context = t->instance->context;
+    char              hex[33];
+    if (!context->bindings->commands) return fv__program_refused(node->op, error);
+    r->cancel = context->cancel;
+    if (!context->run_folder) return FV_OK;
+    fv__hash_format(fv__key_chunk(node, &t->stage->lattice, t->chunk_index), hex);
+    r->log = *log = fv__sprintf("%s/commands/%.16s", context->run_folder, hex);
+    return FV_OK;
+}
+
 static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
                           fv_error *error) {
     const fv_pass     *p = &node->op->passes[pass];
@@ -195,8 +214,11 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     size_t scratch = sums ? p->sum->scratch(&r.need, t->sum_until - t->sum->until) : p->scratch ? p->scratch(&r.need) : 0;
     if (scratch && status == FV_OK) status = FV_TAKE_BUFFER(r.scratch, scratch, error);
     if (r.scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
+    char *log = NULL;
+    if (node->op->program && status == FV_OK) status = allow_program(t, node, &r, &log, error);
     if (status == FV_OK)
         status = node->on_device ? run_on_device(t, node, &r, error) : sums ? run_sum(t, p, &r, error) : p->run(&r, error);
+    free(log);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
     if (r.scratch) fv__buffer_free(r.scratch, scratch);
     free(late);

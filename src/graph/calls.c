@@ -147,6 +147,23 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
     if (v->literal.kind == FV_LITERAL_GEOMETRY) c->late = v->node;
 }
 
+/* One of the names that the operator does not know itself: its value becomes text. */
+static void set_value(builder *b, call *c, const fv_param *param, const fv_argument *argument, const value *v) {
+    const char **field = (const char **)((char *)c->params + param->offset);
+    fv_bytes     text = { 0 };
+    if (v->kind == NODE) {
+        fv__mistake(b, argument->value->span, FV_ERROR_USAGE, NULL,
+                    "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)", c->op->name, argument->name,
+                    fv__describe(v));
+        c->bad = true;
+        return;
+    }
+    fv__literal_format(&v->literal, &text);
+    *field = fv__arena_printf(&b->graph->arena, "%s%s%s = %s", *field ? *field : "", *field && **field ? ", " : "",
+                              argument->name, (char *)text.data);
+    fv__bytes_release(&text);
+}
+
 static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
     const char *names[FV_MAX_INPUTS + 64];
     int         count = 0;
@@ -186,6 +203,11 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
     bool            none = v->kind != LITERAL && v->kind != NODE;
     if (none) c->bad = true;
     if (v->kind == LOST) c->lost = v->why;
+    const fv_param *values = argument->name && slot < 0 && !param ? fv__params_of_values(c->op) : NULL;
+    if (values) {
+        if (!none) set_value(b, c, values, argument, v);
+        return;
+    }
     if (argument->name && slot < 0 && (!param || (param->own && b->within != c->op))) {
         unknown_argument(b, c, argument);
         return;

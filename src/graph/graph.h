@@ -175,7 +175,8 @@ typedef struct fv_bindings {
     /* Whether Fovea has made a file, pattern: in a run over that collection, NULL: in any. NULL: nobody knows. */
     bool (*made)(void *context, const char *path, const char *pattern);
     void *made_context;
-    char *into; /* folder below which all results go instead of where the text says; NULL: none */
+    bool  commands; /* operators may run programs of the machine */
+    char *into;     /* folder below which all results go instead of where the text says; NULL: none */
 } fv_bindings;
 
 /* A plain value written in the text: number, text, flag, list of numbers. */

@@ -158,6 +158,7 @@ typedef struct fv_param {
                             the operators that use it run; their need must not depend on it */
     bool        file;    /* a text that names a file: the one that a source reads, or that a sink makes */
     bool        many;    /* of a file: a pattern or a list gives a call of each item; of a text: takes other arguments by name */
+    bool        values;  /* of a text: takes other arguments by name too, but their values: "f = 0.5, kind = \"t1\"" */
     bool        joins;   /* where it is given, what a pattern matches are parts of one image, and no items */
     const char *from;    /* parameter that it takes over from a call that becomes one of its operator; NULL: its namesake */
     const char *choices; /* "reflect|nearest|mirror|constant|wrap" */
@@ -243,15 +244,17 @@ typedef struct fv_note {
 } fv_note;
 
 typedef struct fv_run {
-    fv_need          need;              /* the same facts again */
-    const fv_block  *in[FV_MAX_INPUTS]; /* exactly the needed region; NULL for scalars and absent inputs */
-    const fv_scalar *scalar[FV_MAX_INPUTS];
-    const fv_block  *out;     /* region to fill, every voxel of it; NULL if the pass makes only a partial */
-    int64_t          chunk;   /* index in the lattice for a pass that makes a partial, else -1 */
-    fv_bytes        *partial; /* append here; NULL if the pass has none */
-    fv_results      *results; /* what the previous pass's finish put; NULL in the first */
-    fv_bytes        *notes;   /* operators that say so append fv_note here, slice by slice; NULL: nobody listens */
-    void            *scratch; /* 64-byte aligned, as large as scratch() said; undefined contents */
+    fv_need             need;              /* the same facts again */
+    const fv_block     *in[FV_MAX_INPUTS]; /* exactly the needed region; NULL for scalars and absent inputs */
+    const fv_scalar    *scalar[FV_MAX_INPUTS];
+    const fv_block     *out;     /* region to fill, every voxel of it; NULL if the pass makes only a partial */
+    int64_t             chunk;   /* index in the lattice for a pass that makes a partial, else -1 */
+    fv_bytes           *partial; /* append here; NULL if the pass has none */
+    fv_results         *results; /* what the previous pass's finish put; NULL in the first */
+    fv_bytes           *notes;   /* operators that say so append fv_note here, slice by slice; NULL: nobody listens */
+    const char         *log;    /* operators that run programs: start of the names of files that keep what these print; or NULL */
+    const volatile int *cancel; /* the same: not zero if the program should end; may be NULL */
+    void               *scratch; /* 64-byte aligned, as large as scratch() said; undefined contents */
 } fv_run;
 
 /* finish: all partials of a pass are there. Runs once, on one worker. Partials are read by index (chunk order; index 0 only
@@ -330,6 +333,11 @@ typedef enum fv_op_role {
     FV_OP_LIST,     /* the table that is printed of an image which nobody writes, where its infer takes that image */
 } fv_op_role;
 
+/* What a program that an operator runs takes beside the task itself. */
+typedef struct fv_program_needs {
+    int64_t cpus, memory; /* processors, at least 1; bytes, 0: not said */
+} fv_program_needs;
+
 typedef struct fv_layout {
     int64_t chunk[FV_MAX_DIMS]; /* natural pieces */
     bool    sequential;         /* only in order, from the first axis's start */
@@ -386,7 +394,10 @@ typedef struct fv_op {
     void (*slab)(const fv_need *n, int64_t *chunk);
     double (*cost)(const fv_need *n);      /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     const struct fv_device_kernel *device; /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
-    bool (*notes)(const void *params);     /* whether the pass that makes the image tells residuals (fv_run.notes) */
+    /* Operators that run a program of the machine, which only happens with the user's consent: what that takes. Its slab is kept
+     * to whatever chunks are asked for, since the program sees whole images. NULL: it runs none. */
+    fv_program_needs (*program)(const void *params);
+    bool (*notes)(const void *params); /* whether the pass that makes the image tells residuals (fv_run.notes) */
     const char *sign; /* of the language, by which it is called with as many inputs as it has: "+"; NULL: by its name only */
     fv_op_role  role;
     bool        gathers; /* its first input, of all items of a collection together, is its value */

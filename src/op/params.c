@@ -29,6 +29,12 @@ const fv_param *fv__params_joining(const fv_op *op) {
     return p && p->name ? p : NULL;
 }
 
+const fv_param *fv__params_of_values(const fv_op *op) {
+    const fv_param *p = op->params;
+    while (p && p->name && !p->values) p++;
+    return p && p->name ? p : NULL;
+}
+
 int fv__inputs_count(const fv_op *op) {
     int n = 0;
     while (op->inputs && op->inputs[n].name) n++;

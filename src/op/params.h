@@ -37,6 +37,8 @@ const fv_param *fv__params_find(const fv_op *op, const char *name);
 /* The parameter that names a file, and the one that makes what a pattern matches one image; NULL: it has none. */
 const fv_param *fv__params_file(const fv_op *op);
 const fv_param *fv__params_joining(const fv_op *op);
+/* The parameter that takes the values of other arguments; NULL: it has none. */
+const fv_param *fv__params_of_values(const fv_op *op);
 /* Index of an input slot by name, -1 if none. */
 int         fv__inputs_find(const fv_op *op, const char *name);
 int         fv__inputs_count(const fv_op *op);

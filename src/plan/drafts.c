@@ -183,11 +183,15 @@ static bool sampled_alike(const fv_draft *a, const fv_draft *b) {
     return s->seed == t->seed && s->time == t->time && s->whole == t->whole;
 }
 
+/* Programs run one in a task: several at once then, and each only if it has to. */
+static bool runs_program(const fv_draft *d) { return d->target.kind != FV_TARGET_SINK && d->target.node->op->program; }
+
 static bool can_join(const fv_planner *p, const fv_draft *a, const fv_draft *b) {
     const fv_image_type *s = fv__target_space(&a->target), *t = fv__target_space(&b->target);
     if (a->level != b->level || !fv__gates_equal(a->gate, b->gate) || !sampled_alike(a, b)) return false;
     if (s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (fv__target_is_serial(p, &a->target) || fv__target_is_serial(p, &b->target)) return false;
+    if (runs_program(a) || runs_program(b)) return false;
     if (in_slabs(p, &a->target) != in_slabs(p, &b->target)) return false;
     return share_work(p, a, b) && fv__pieces_fit(a->target.file, b->target.file);
 }

@@ -122,6 +122,7 @@ static int64_t pass_memory(const fv_plan *plan, const fv_node *node, int pass, c
     const fv_pass *p = &node->op->passes[pass];
     fv_need        need = fv__node_need(plan, node, pass, region);
     int64_t        bytes = p->scratch ? (int64_t)p->scratch(&need) : 0;
+    if (node->op->program) bytes += node->op->program(node->params).memory;
     if (node->on_device) bytes += node->op->device->wanted(&need); /* the device may be the host itself */
     if (p->finish) bytes += p->bound ? (int64_t)p->bound(&need) : 4096;
     return bytes;
@@ -481,6 +482,21 @@ static bool take_whole_pieces(const fv_stage *stage, const fv_image_type *space,
     return true;
 }
 
+/* Processors that programs take which tasks of the stage run; 0: they run none. */
+static int64_t program_cpus(const fv_stage *stage) {
+    int64_t cpus = 0;
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_node *node = stage->targets[t].node;
+        if (stage->targets[t].kind == FV_TARGET_PASS && node->op->program)
+            cpus = FV_MAX(cpus, node->op->program(node->params).cpus);
+    }
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_node *node = stage->steps[s].node;
+        if (stage->steps[s].kind == FV_STEP_RUN && node->op->program) cpus = FV_MAX(cpus, node->op->program(node->params).cpus);
+    }
+    return cpus;
+}
+
 static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
                          const fv_plan_options *options, int64_t *chunk) {
     memcpy(chunk, space->shape, sizeof(int64_t) * FV_MAX_DIMS);
@@ -492,7 +508,7 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         return;
     }
     if (take_whole_pieces(stage, space, layouts, chunk)) return;
-    if (options->chunk_ndim) {
+    if (options->chunk_ndim && !program_cpus(stage)) {
         override_chunk(options, space, chunk);
         fit_pieces(stage, space, chunk);
         return;
@@ -602,6 +618,7 @@ void fv__stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *spac
         if (stage->ntasks >= 0 && !fv__mul(stage->ntasks, stage->count[d], &stage->ntasks)) stage->ntasks = -1;
     }
     if (stage->ntasks > 0) worst_case(plan, stage, layouts);
+    stage->cpus = FV_MAX(program_cpus(stage), 1);
     stage->shared = cut_pieces(stage, space, layouts);
 }
 

@@ -71,6 +71,7 @@ typedef struct fv_stage {
     int           *needs;  /* stages that must be complete before */
     int            nneeds;
     int64_t        memory; /* of one task, at most */
+    int64_t        cpus;   /* of one task: 1, or what a program takes that it runs */
     int64_t        shared; /* bytes beyond it that spare tasks to decode what their neighbours have decoded (op/kept_pieces.h) */
     double         work;   /* nanoseconds on one core, all tasks, roughly */
     double         expansion; /* work over what it would be without halos */

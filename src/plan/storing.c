@@ -71,13 +71,14 @@ static bool store_sequential(fv_planner *p) {
     return changed;
 }
 
-/* An image that is made in slabs of its own is stored, unless one task makes all of it. */
+/* An image that is made in slabs of its own is stored, unless one task makes all of it; what a program makes is in any case. */
 static bool store_slabs(fv_planner *p) {
     bool changed = false;
     for (int id = 0; id < p->graph->nnodes; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !fv__is_image(node) || !node->op || !node->op->slab) continue;
-        if (!p->options->collection || !fv__chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
+        if (node->op->program || !p->options->collection || !fv__chunk_is_whole(&node->type.image, p->options))
+            changed = store(p, node) || changed;
     }
     return changed;
 }

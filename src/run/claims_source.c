@@ -208,8 +208,10 @@ static bool claimed_job(fv_scheduler *s, fv_item *item, int index, int place, bo
     if (c->share->stage >= 0 && index > c->share->stage) return give_up(own);
     if (own->walked == 0 && state->out == 0 && !own->looked) return ask(s, COMPLETE, item, index, -1);
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .memory = stage->memory };
-    if (!fv__fits(s, 0, stage->memory, stage->shared)) return false;
+    if (!fv__task_fits(s, 0, stage)) return false;
+    job->cpus = stage->cpus - 1;
     if (next_task(s, item, index, job)) return true;
+    job->cpus = 0;
     if (state->out > 0 || s->quiet || own->cursor < own->end || own->walked < batches(state->limit)) return false;
     if (own->left) return give_up(own);
     if (!own->others) return end_job(s, item, index, job);

@@ -27,6 +27,7 @@ typedef struct fv_job {
     int             stage;
     int64_t         task;
     int64_t         memory; /* bytes that it needs */
+    int64_t         cpus;   /* processors beyond one, for a program that it runs */
     int             place;  /* where it runs */
     bool            held;   /* what it stores is exchanged by all places at the stage's end */
     int             lost;   /* so often already */

@@ -1,6 +1,7 @@
 /* The frozen manifest of a run. */
 #include "run/manifest.h"
 #include "base/file.h"
+#include "base/program.h"
 #include "base/take.h"
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -94,6 +95,7 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
         cJSON_AddNumberToObject(within, "error", bindings->within.error);
     }
     if (bindings->into) cJSON_AddStringToObject(root, "into", bindings->into);
+    if (bindings->commands) cJSON_AddBoolToObject(root, "commands", true);
     if (bindings->device) {
         cJSON *device = cJSON_AddObjectToObject(root, "device");
         cJSON_AddStringToObject(device, "name", bindings->device);
@@ -381,6 +383,8 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
         load_part(root, bindings);
         load_within(root, bindings);
         load_device(root, bindings);
+        bindings->commands = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "commands"));
+        fv__programs_allow(bindings->commands);
         if (text_of(root, "into")) bindings->into = fv__arena_strdup(&bindings->arena, text_of(root, "into"));
         if (status == FV_OK) status = load_arrays(root, run_folder, bindings, error);
         if (status == FV_OK) status = fv__memory_check(error);

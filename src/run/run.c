@@ -326,6 +326,16 @@ static fv_status check_files(running *r, fv_instance **samples, planned_list *fi
     return status == FV_OK ? check_outputs(&r->context, files, error) : status;
 }
 
+/* Programs run only if the user has said so: a pipeline may come from anybody. */
+static fv_status check_programs(const running *r, fv_instance **samples, fv_error *error) {
+    for (int s = 0; s < r->context.bindings->nsegments && !r->context.bindings->commands; s++)
+        for (int k = 0; samples[s] && k < samples[s]->graph->nnodes; k++) {
+            const fv_op *op = samples[s]->graph->nodes[k]->op;
+            if (op && op->program) return fv__program_refused(op, error);
+        }
+    return FV_OK;
+}
+
 static bool writes_files(const fv_instance *sample) {
     bool writes = !sample; /* not known: some may be */
     for (int k = 0; !writes && k < sample->graph->nsinks; k++) writes = sample->graph->sinks[k].kind == FV_SINK_FILE;
@@ -346,6 +356,7 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
     int           n = r->context.bindings->nsegments;
     fv_instance **samples = fv__calloc((size_t)(n + 1) * sizeof *samples);
     fv_status     status = open_samples(r, samples, diagnostics, error);
+    if (status == FV_OK) status = check_programs(r, samples, error);
     if (status == FV_OK) status = check_files(r, samples, &r->planned, error);
     if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
     if (status == FV_OK) keep_tables(r, &r->planned);
@@ -395,6 +406,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     else
         FV_TRY(fv__manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
     if (!r->share) FV_TRY(claim_run(r, error));
+    r->context.run_folder = r->run_folder;
     FV_TRY(fv__facts_keep_graph(r->run_folder, r->graph, error));
     if (r->engine->shared && !r->share) FV_TRY(fv__manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv__record_open(r->run_folder, r->writer, &r->record, error));

@@ -37,14 +37,22 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
     return s;
 }
 
+static void free_places(fv_scheduler *s) {
+    free(s->place_memory);
+    free(s->place_cpus);
+    free(s->place_out);
+}
+
 void fv__scheduler_places(fv_scheduler *s, const fv_place *places, int count, int64_t most, void *context) {
     s->nplaces = count;
     s->most_exchanged = most;
     s->engine_context = context;
     s->places = fv__realloc(s->places, (size_t)count * sizeof *places);
     memcpy(s->places, places, (size_t)count * sizeof *places);
-    free(s->place_memory);
+    free_places(s);
     s->place_memory = fv__calloc((size_t)count * sizeof *s->place_memory);
+    s->place_cpus = fv__calloc((size_t)count * sizeof *s->place_cpus);
+    s->place_out = fv__calloc((size_t)count * sizeof *s->place_out);
     s->tightest = places[0].budget;
     s->most_open = 2;
     for (int i = 0; i < count; i++) {
@@ -86,7 +94,7 @@ void fv__scheduler_free(fv_scheduler *s) {
     fv__retired_items_free(s->retired);
     fv__memory_take_back(s);
     free(s->places);
-    free(s->place_memory);
+    free_places(s);
     free(s->order);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
@@ -106,6 +114,8 @@ static void hand_out(fv_scheduler *s, fv_job *job) {
     job->item->out++;
     job->handed = fv__now();
     s->out++;
+    s->place_out[job->place]++;
+    s->place_cpus[job->place] += job->cpus;
     fv__memory_use(s, job->place, job->memory);
 }
 
@@ -131,7 +141,7 @@ static bool lost_job(fv_scheduler *s, fv_item *item, int index, int place, fv_jo
     fv_lost_task    lost;
     memcpy(&lost, state->lost.data + state->lost.size - sizeof lost, sizeof lost);
     if (lost.alone && s->out > 0) s->quiet = true; /* it comes when nothing else is out */
-    if (s->quiet || !fv__fits(s, place, stage->memory, stage->shared)) return false;
+    if (s->quiet || !fv__task_fits(s, place, stage)) return false;
     state->lost.size -= sizeof lost;
     *job = (fv_job){ .kind = FV_JOB_TASK,
                      .item = item,
@@ -140,6 +150,7 @@ static bool lost_job(fv_scheduler *s, fv_item *item, int index, int place, fv_jo
                      .place = place,
                      .task = lost.task,
                      .memory = stage->memory,
+                     .cpus = stage->cpus - 1,
                      .lost = lost.times,
                      .of_source = lost.of_source,
                      .alone = lost.alone };
@@ -513,6 +524,8 @@ static void account(fv_scheduler *s, fv_job *job) {
 static void take_back(fv_scheduler *s, const fv_job *job) {
     job->item->out--;
     s->out--;
+    s->place_out[job->place]--;
+    s->place_cpus[job->place] -= job->cpus;
     fv__memory_use(s, job->place, -job->memory);
     if (job->alone) s->alone = false;
     if (job->kind == FV_JOB_TASK) job->item->stages[job->stage].out--;

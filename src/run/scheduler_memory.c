@@ -46,6 +46,15 @@ bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
     return fits;
 }
 
+bool fv__task_fits(fv_scheduler *s, int place, const fv_stage *stage) {
+    bool programs = stage->cpus > 1 || s->place_cpus[place] > 0;
+    if (programs && s->place_out[place] && s->place_out[place] + s->place_cpus[place] + stage->cpus > s->places[place].workers) {
+        s->full = true;
+        return false;
+    }
+    return fv__fits(s, place, stage->memory, stage->shared);
+}
+
 /* Memory that the tasks which are out here leave is lent to decoded pieces of files, but for an eighth, for libraries. */
 static void lend(fv_scheduler *s) {
     int64_t most = s->places[0].budget.tasks - s->places[0].budget.tasks / 8;

@@ -105,6 +105,8 @@ struct fv_scheduler {
     int64_t                spared;            /* bytes of it that writers may keep from task to task */
     fv_place              *places;
     int64_t               *place_memory; /* of the jobs that are out, by place */
+    int64_t               *place_cpus;   /* processors of theirs beyond one each */
+    int                   *place_out;    /* how many are out */
     int                    nplaces;
     int64_t                lent;           /* bytes of this place, to decoded pieces of files */
     int64_t                most_exchanged; /* bytes of an image; 0: none is exchanged */
@@ -134,6 +136,8 @@ bool fv__item_stage_closed(fv_item *item, int stage);
 /* ---- scheduler_memory.c ---- */
 /* Whether a job may go out that needs so much memory, and leave so much to the pieces that its like share. */
 bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory, int64_t shared);
+/* The same for a task of a stage, which may run programs on several processors. */
+bool fv__task_fits(fv_scheduler *scheduler, int place, const fv_stage *stage);
 void fv__memory_use(fv_scheduler *scheduler, int place, int64_t bytes); /* below 0: they are given back */
 void fv__memory_take_back(fv_scheduler *scheduler);                     /* what was lent, at the end of the run */
 /* Without the mutex: gives the writers of an item what they may keep. */

@@ -9,7 +9,7 @@
 static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool help, int64_t *task) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
+    if (!fv__task_fits(s, place, stage)) return false;
     while (state->sampled ? fv__sampled_take(s, item, index, task) : fv__task_ranges_take(state->ranges, place, help, task)) {
         if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
         state->done++;
@@ -54,6 +54,7 @@ bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool h
     if (take_task(s, item, index, place, help, &task)) {
         job->task = task;
         job->memory = stage->memory;
+        job->cpus = stage->cpus - 1;
         return true;
     }
     if (state->sampled ? !fv__sampled_at_end(state) : state->ranges->left > 0 || state->out > 0 || state->done < state->limit)

@@ -378,6 +378,7 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
     f->context.program = f->program;
     f->context.bindings = &f->bindings;
     f->context.poison = begin->poison;
+    f->context.run_folder = fv__arena_strdup(&f->bindings.arena, run_folder);
     ready->workers = f->workers;
     fv_sharers sharers = { .ranks = f->ranks->local, .driver = fv__budget_driver(&f->bindings) };
     ready->budget = fv__budget_divide(begin->memory, &sharers);

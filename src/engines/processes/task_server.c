@@ -93,6 +93,7 @@ fv_status fv__task_server_open(fv_task_server *s, const char *run_folder, const 
     s->context.program = s->program;
     s->context.bindings = &s->bindings;
     s->context.poison = (int)hello->poison;
+    s->context.run_folder = fv__arena_strdup(&s->bindings.arena, run_folder);
     s->context.written = fv__output_list_new();
     s->worker = fv__worker_new();
     options.memory = hello->memory;
