@@ -55,6 +55,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
 	-scripts/bootstrap.sh pypi
 	-scripts/bootstrap.sh slurm
+	-scripts/bootstrap.sh programs
 	-scripts/bootstrap.sh spark
 	-scripts/bootstrap.sh check
 	-scripts/bootstrap.sh wheel

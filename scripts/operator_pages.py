@@ -220,7 +220,7 @@ def compute(examples, which, folder):
         text += "".join(renamed(s.text, own, f"{name}_0") + "\n" for s in example.statements if s.assigned())
         text += f'write({renamed(value, own, f"{name}_0")}, "{name}.{which}.npy")\n'
     pathlib.Path(folder, f"{which}.fov").write_text(text)
-    fovea("run", "-q", f"{which}.fov", folder=folder)
+    fovea("run", "-q", "--allow-commands", f"{which}.fov", folder=folder)
     return {(name, which): Picture(pathlib.Path(folder, f"{name}.{which}.npy")) for name in names}
 
 
@@ -229,7 +229,7 @@ def draw(examples, folder):
     pictures = {**compute(examples, "before", folder), **compute(examples, "after", folder)}
     text = "".join(picture.drawing(f"{name}_{which}") for (name, which), picture in pictures.items())
     pathlib.Path(folder, "pictures.fov").write_text(text)
-    fovea("run", "-q", "pictures.fov", folder=folder)
+    fovea("run", "-q", "--allow-commands", "pictures.fov", folder=folder)
     return {key: (picture, pathlib.Path(folder, f"{key[0]}_{key[1]}.png").read_bytes()) for key, picture in pictures.items()}
 
 
@@ -285,7 +285,7 @@ class Pages:
             return []
         folder = pathlib.Path(self.folder, "draw-" + name)
         folder.mkdir()
-        fovea("run", "-q", "-e", self.examples[name].text, folder=folder)
+        fovea("run", "-q", "--allow-commands", "-e", self.examples[name].text, folder=folder)
         for file in names:
             self.files[f"pictures/{file}"] = pathlib.Path(folder, file).read_bytes()
         return [f"![{file}](pictures/{file})" for file in names] + [""]
@@ -295,7 +295,8 @@ class Pages:
             return []
         folder = pathlib.Path(self.folder, "run-" + name)
         folder.mkdir()
-        lines = [line.rstrip() for line in fovea("run", "-q", "-e", self.examples[name].text, folder=folder).splitlines()]
+        said = fovea("run", "-q", "--allow-commands", "-e", self.examples[name].text, folder=folder)
+        lines = [line.rstrip() for line in said.splitlines()]
         more = [f"... ({len(lines) - ROWS} more rows)"] if len(lines) > ROWS + 2 else []
         return ["It prints", "", "```", *(lines[:ROWS] if more else lines), *more, "```", ""]
 

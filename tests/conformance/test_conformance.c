@@ -102,6 +102,7 @@ TEST(every_operator_gives_the_same_bits_when_a_pipeline_is_applied_again) {
     int    ncases, images = 0;
     char **cases = test_lines(TEST_CASES, &ncases);
     for (int c = 0; c < ncases; c++) {
+        if (test_case_runs_program(cases[c])) continue; /* only a whole run can be allowed to */
         test_outcome whole = { 0 }, again = { 0 };
         fv_error     error = { 0 };
         bool         is_image = false;

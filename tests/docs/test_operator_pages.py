@@ -52,7 +52,8 @@ def matches(column, documented):
 def columns_of(text, folder):
     text = re.sub(r'\s*\|> write\("[^"]*"\)$', "", text)
     table = text.strip().splitlines()[-1]
-    run("run", "-q", "-e", text.strip().rsplit("\n", 1)[0] + "\nwrite(" + table + ', "table.csv")', "--overwrite", folder=folder)
+    run("run", "-q", "--allow-commands", "-e", text.strip().rsplit("\n", 1)[0] + "\nwrite(" + table + ', "table.csv")',
+        "--overwrite", folder=folder)
     return next(csv.reader(io.StringIO(pathlib.Path(folder, "table.csv").read_text())))
 
 

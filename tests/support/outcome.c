@@ -29,6 +29,7 @@ void test_outcome_table(const fv_table *table, test_outcome *out) {
 bool test_outcome_take(fv_pipeline *p, const test_setting *s, test_outcome *out, fv_error *error) {
     char          *store = fv__sprintf("%s/store", test_folder());
     fv_run_options options = { .workers = s->workers,
+                               .allow_commands = true,
                                .store = store,
                                .fresh = true,
                                .poison = s->poison + 1,
