@@ -17,7 +17,7 @@
 
 typedef struct fv_clean_options {
     const char        *store;     /* folder that runs keep things in; NULL: the usual one */
-    bool               runs;      /* records of finished and of dead runs */
+    bool               runs;      /* records of finished and of dead runs, and which units `fovea each` has done */
     bool               results;   /* intermediate results, from which later runs go on */
     bool               leftovers; /* unfinished outputs and leases of dead runs, in and below `folders`; trials of estimates */
     bool               streams;   /* how far streams are, and scans that they have not completed: they begin anew then */
@@ -35,9 +35,9 @@ typedef struct fv_clean_count {
 } fv_clean_count;
 
 typedef struct fv_cleaned {
-    char           place[512]; /* the store's folder */
-    fv_clean_count runs, results, leftovers, streams, notes;
-    int64_t        live; /* runs and streams that live or may live, which stayed */
+    char           place[512];                                      /* the store's folder */
+    fv_clean_count runs, results, leftovers, streams, notes, units; /* units: commands of `fovea each` */
+    int64_t        live;                                            /* runs and streams that live or may live, which stayed */
 } fv_cleaned;
 
 FV_API fv_status fv_clean(const fv_clean_options *options, fv_cleaned *cleaned, fv_error *error);

@@ -61,6 +61,10 @@ typedef struct fv_units_options {
 
 /* The commands, one a line, without running any; the caller frees. */
 FV_API fv_status fv_units_list(const fv_units_options *options, char **text, fv_error *error);
+/* What programs have printed, each under a line with the name of the file that keeps it: commands of the latest run, or of the
+ * one whose name begins so (run; NULL: the latest), and then, without a name, units. count: of all of them, also of those that
+ * did not fail. The caller frees the text. */
+FV_API fv_status fv_units_logs(const char *store, const char *run, bool failed, int64_t *count, char **text, fv_error *error);
 /* FV_OK also if units failed: state tells. */
 FV_API fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, fv_error *error);
 

@@ -124,6 +124,30 @@ static void look_at_stream(cleaning *c, const char *folder, const char *name) {
     free(stream);
 }
 
+/* ---------------------------------------------------------------- units */
+
+static char *owner_of(const char *name);
+
+/* What one command of `fovea each` keeps, unless somebody has a lease on its units. */
+static void look_at_units(cleaning *c, const char *folder, const char *name) {
+    char *units = fv__sprintf("%s/%s", folder, name);
+    DIR  *dir = opendir(units);
+    bool  lives = false;
+    for (const struct dirent *entry; dir && !lives && (entry = readdir(dir));) {
+        char *owner = entry->d_name[0] == '.' ? owner_of(entry->d_name) : NULL,
+             *path = owner ? fv__path_inside(units, owner) : NULL;
+        lives = path && fv__lease_busy(path);
+        free(owner);
+        free(path);
+    }
+    if (dir) closedir(dir);
+    if (lives)
+        c->cleaned->live++;
+    else if (c->options->runs)
+        take(c, units, &c->cleaned->units);
+    free(units);
+}
+
 /* ---------------------------------------------------------------- leftovers */
 
 /* trial-PID-TIME of an estimate that was killed. */
@@ -163,9 +187,11 @@ static void clean_place(cleaning *c) {
     const fv_clean_options *o = c->options;
     char                   *runs = fv__sprintf("%s/runs", c->place), *store = fv__sprintf("%s/store", c->place);
     char                   *streams = fv__sprintf("%s/streams", c->place);
+    char                   *each = fv__sprintf("%s/each", c->place);
     char                   *notes = fv__sprintf("%s/outputs", c->place), *list = fv__sprintf("%s/outputs.log", c->place);
     each_entry(c, runs, look_at_run);
     each_entry(c, streams, look_at_stream);
+    each_entry(c, each, look_at_units);
     if (o->results) c->cleaned->results.bytes = fv__store_clean(store, o->older, o->tell_only);
     if (o->leftovers) each_entry(c, c->place, look_at_trial);
     if (o->notes && !c->cleaned->live) { /* a run that lives writes them */
@@ -174,11 +200,13 @@ static void clean_place(cleaning *c) {
     }
     if (!o->tell_only) { /* what is empty now */
         rmdir(runs);
+        rmdir(each);
         rmdir(store);
         rmdir(streams);
         rmdir(c->place);
     }
     free(runs);
+    free(each);
     free(store);
     free(streams);
     free(notes);

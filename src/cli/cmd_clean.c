@@ -12,7 +12,8 @@ typedef struct {
 
 static const fv_option options[] = {
     FV_OPTION(clean_options, all, .letter = 'a', .doc = "remove all of it, and the note of which files Fovea made"),
-    FV_OPTION(clean_options, runs, .doc = "remove the records of runs, which `fovea report` shows"),
+    FV_OPTION(clean_options, runs,
+              .doc = "remove the records of runs, which `fovea report` shows, and what `fovea each` has done"),
     FV_OPTION(clean_options, results, .doc = "remove intermediate results, from which later runs go on"),
     FV_OPTION(clean_options, leftovers, .doc = "remove what killed runs left unfinished beside their outputs"),
     FV_OPTION(clean_options, streams, .doc = "forget how far streams are, and scans that they have not completed"),
@@ -57,6 +58,7 @@ static int show(const clean_options *o, double older, const char *const *folders
     }
     printf("%s\n", found.place);
     put_count("  runs", "run", found.runs);
+    if (found.units.count) put_count("  units of fovea each", "list", found.units);
     put_count("  intermediate results", "", found.results);
     put_count("  unfinished leftovers", "file", found.leftovers);
     put_count("  streams", "stream", found.streams);
@@ -98,7 +100,8 @@ static int run(const void *options_, int nargs, char **args) {
         fv_complain("clean", "%s", error.message);
         return FV_EXIT_REFUSED;
     }
-    fv_size_format(found.runs.bytes + found.results.bytes + found.leftovers.bytes + found.streams.bytes + found.notes.bytes,
+    fv_size_format(found.runs.bytes + found.results.bytes + found.leftovers.bytes + found.streams.bytes + found.notes.bytes +
+                       found.units.bytes,
                    size);
     printf("%s %s\n", size, o->dry_run ? "would be free" : "are free again");
     if (found.live)
