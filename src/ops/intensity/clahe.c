@@ -148,10 +148,26 @@ FV_INLINE __m128i eight(const void *table, int64_t v, bool narrow) {
                   : _mm_loadu_si128((const __m128i *)((const uint16_t *)table + v));
 }
 
-static void mix(const cell *c, int64_t levels, bool narrow, uint64_t *quads) {
-    for (int64_t v = 0; v < levels; v += 8)
+static void mix(const cell *c, int64_t first, int64_t last, bool narrow, uint64_t *quads) {
+    for (int64_t v = first / 8 * 8; v <= last; v += 8)
         mix_eight(eight(c->first[0], v, narrow), eight(c->second[0], v, narrow), eight(c->first[1], v, narrow),
                   eight(c->second[1], v, narrow), quads + v);
+}
+
+/* The levels that occur in a box of a plane of uint16: often a small part of all, and a table costs as much as a box's voxels. */
+static void find_levels(const fv_block *in, const fv_region *box, int64_t *first, int64_t *last) {
+    int      d = box->ndim - 1;
+    uint16_t low = UINT16_MAX, high = 0;
+    fv_rows  rows;
+    for (fv__rows_begin(&rows, box); fv__rows_next(&rows);) {
+        const uint16_t *v = fv__block_at(in, rows.position);
+        for (int64_t i = 0; i < box->size[d]; i++) {
+            low = FV_MIN(low, v[i]);
+            high = FV_MAX(high, v[i]);
+        }
+    }
+    *first = low;
+    *last = high;
 }
 
 enum { GROUP = 8 };
@@ -201,7 +217,7 @@ static void make_span(const cell *c, fv_dtype dtype, const char *from, char *to,
     int64_t done = 0;
     bool    narrow = dtype == FV_UINT8;
 #if FV_VECTOR_BYTES > 16
-    if (c->quads && step == 1)
+    if (c->quads)
         done = narrow ? quads_uint8(c, (const uint8_t *)from, (uint8_t *)to, n)
                       : quads_uint16(c, (const uint16_t *)from, (uint16_t *)to, n);
 #endif
@@ -258,8 +274,10 @@ static void make_box(const fv_run *r, const fv__tiles *t, const fv_region *box, 
     bool            plane = t->naxes == 2 && d == last; /* of one image: the same tables serve all rows */
     if (plane) choose_tables(tables, t, box->start, x, &c);
 #if FV_VECTOR_BYTES > 16
-    if (plane && fv__region_voxels(box) > levels / 4) {
-        mix(&c, levels, in->dtype == FV_UINT8, quads);
+    if (plane && in->stride[d] == 1 && fv__region_voxels(box) > levels / 4) {
+        int64_t first = 0, last = levels - 1;
+        if (in->dtype == FV_UINT16) find_levels(in, box, &first, &last);
+        mix(&c, first, last, in->dtype == FV_UINT8, quads);
         c.quads = quads;
     }
 #else
