@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, main, run, test, wait_for
+from fovea_test import FOVEA, ROOT, main, run, test, wait_for
 
 PYTHON = "/usr/bin/python3"
 
@@ -275,6 +275,34 @@ def memory_for_all_bounds_how_many_run_at_once(folder):
         running += 1 if sign == "+" else -1
         most = max(most, running)
     assert most == 2, most
+
+
+@test
+def logs_show_what_failed_units_printed_and_clean_takes_them_away(folder):
+    table(folder, "t.csv", ["id", "code"], [["a", "0"], ["b", "7"], ["c", "0"]])
+    each(folder, "-q", "sh -c 'echo here is $0; exit $1' {id} {code}", "--from", "t.csv", "--name", "id", code=1)
+    failed = run("logs", "--failed", folder=folder).stdout
+    assert "here is b" in failed and "exit code 7" in failed and "here is a" not in failed, failed
+    everything = run("logs", folder=folder).stdout
+    assert "here is a" in everything and everything.count("state: done") == 2 and "environment: environment-" in everything, everything
+    each(folder, "-q", "sh -c 'echo here is $0; exit $1' {id} {code}", "--from", "t.csv", "--name", "id", "--ok", "0,7")
+    assert not run("logs", "--failed", folder=folder).stdout
+    assert "units of fovea each" in run("clean", folder=folder).stdout
+    run("clean", "--runs", folder=folder)
+    assert not os.path.exists(os.path.join(folder, ".fovea", "each"))
+
+
+@test
+def the_study_of_orders_runs_with_few(folder):
+    done = subprocess.run([str(ROOT / "examples" / "studies" / "units.sh"), "10", "8"], cwd=folder, capture_output=True, text=True,
+                          env=dict(os.environ, FOVEA=FOVEA))
+    assert done.returncode == 0, done.stderr
+    found = {row["order"]: row for row in rows(folder, "units/orders.csv")}
+    assert sorted(found) == ["backfill", "fifo", "longest", "memory", "round-robin"], found
+    for row in found.values():
+        assert float(row["makespan"]) > 0 and 0 <= float(row["mean_wait"]) <= float(row["makespan"]), row
+        assert 0 < float(row["utilisation"]) <= 1.01, row
+    assert all(pathlib.Path(folder, "units", name).stat().st_size for name in ("orders.svg", "waits.svg", "starts.svg"))
 
 
 if __name__ == "__main__":
