@@ -114,11 +114,11 @@ def tiny(broker, folder, count):
     line("64 x 64 frames: counts into SQLite", f"{count / ours:.0f} frames/s")
 
 
-def tomography(broker, folder):
-    text = 'p = read("scans/*.npy", axes = "angle z x")\nwrite(fbp(p, parallel(range(0, 179))), "slices/{stem}.tif")\n'
-    (pathlib.Path(folder) / "scans").mkdir()
+def tomography(broker, folder, kind):
+    text = f'p = read("scans/*.npy", axes = "angle z x")\nwrite(fbp(p, parallel(range(0, 179))), "slices/{{stem}}.{kind}")\n'
+    (pathlib.Path(folder) / "scans").mkdir(exist_ok=True)
     numpy.save(pathlib.Path(folder) / "scans" / "s.npy", numpy.random.default_rng(0).random((180, 16, 512), dtype="float32"))
-    topic = broker.topic("tomo")
+    topic = broker.topic(f"tomo-{kind}")
     run("run", "-q", write(folder, "f.fov", text), "--into", "warm", folder=folder)
     stored, _ = timed([FOVEA, "run", "-q", "f.fov", "--into", "stored", "--fresh"], folder)
     stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", "f.fov", "--bind", f"p={topic}", "--scan", "angle", "--count", "180",
@@ -134,7 +134,7 @@ def tomography(broker, folder):
         if event["event"] == "scan":
             last = event["time"] - max(arrived.values())
     previews.sort()
-    line("180 projections, 16 slices of 512 x 512: preview after its frame", f"{previews[len(previews) // 2]:.2f} s",
+    line(f"180 projections, 16 slices of 512 x 512, {kind}: preview after its frame", f"{previews[len(previews) // 2]:.2f} s",
          f"longest {previews[-1]:.2f} s, {len(previews)} of them")
     line("final slices after the last projection", f"{last:.2f} s", f"the stored scan's run: {stored:.2f} s")
 
@@ -156,7 +156,8 @@ def main():
             if only in ("", "tiny"):
                 tiny(broker, folder, int(options.get("tiny", 20000)))
             if only in ("", "tomography"):
-                tomography(broker, folder)
+                tomography(broker, folder, "npy")
+                tomography(broker, folder, "tif")
 
 
 main()
