@@ -82,33 +82,43 @@ static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_samp
     return FV_OK;
 }
 
+static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_node *node) {
+    const fv_sampling *sampling = node->sampling;
+    return (sample){ .base = { .op = node->op,
+                               .params = node->params,
+                               .in = node->in_type[0],
+                               .out = &node->type,
+                               .population = stage->ntasks,
+                               .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
+                               .confidence = sampling->confidence,
+                               .seed = (uint64_t)sampling->seed,
+                               .partial = get_partial },
+                     .instance = instance,
+                     .stage = stage,
+                     .node = node,
+                     .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks) };
+}
+
+static fv_status look_by_time(sample *s, int64_t there, fv_interval *e, fv_sample_end *end, fv_error *error) {
+    *end = there < s->base.population ? FV_SAMPLE_ESTIMATE : FV_SAMPLE_ALL;
+    if (*end == FV_SAMPLE_ALL) return FV_OK;
+    return there ? estimate(s, there, e, error) : fv_fail(error, FV_ERROR_INTERNAL, "no chunk of the sample is there");
+}
+
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_sample_end *end,
                           fv_error *error) {
-    const fv_sampling *sampling = node->sampling;
-    sample             s = { .base = { .op = node->op,
-                                       .params = node->params,
-                                       .in = node->in_type[0],
-                                       .out = &node->type,
-                                       .population = stage->ntasks,
-                                       .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
-                                       .confidence = sampling->confidence,
-                                       .seed = (uint64_t)sampling->seed,
-                                       .partial = get_partial },
-                             .instance = instance,
-                             .stage = stage,
-                             .node = node,
-                             .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks) };
-    int64_t            there = count_there(&s);
-    fv_status          status = FV_OK;
-    *end = FV_SAMPLE_ALL;
-    if (!sampling->time)
-        status = look_by_error(&s, there, e, end, error);
-    else if (there < stage->ntasks) {
-        *end = FV_SAMPLE_ESTIMATE;
-        status = there ? estimate(&s, there, e, error) : fv_fail(error, FV_ERROR_INTERNAL, "no chunk of the sample is there");
-    }
+    sample    s = sample_of(instance, stage, node);
+    fv_status status = (node->sampling->time ? look_by_time : look_by_error)(&s, count_there(&s), e, end, error);
     free(s.order);
     return status;
+}
+
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e) {
+    sample        s = sample_of(instance, stage, node);
+    fv_sample_end end;
+    bool          some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
+    free(s.order);
+    return some;
 }
 
 /* ---------------------------------------------------------------- what came out */

@@ -268,6 +268,7 @@ static fv_status run_items(running *r, fv_error *error) {
     r->first = NULL;
     if (claims) fv__claims_source_use(scheduler, claims, r->share);
     fv_status status = r->engine->run(scheduler, r->settings, r->run_folder, error);
+    if (status == FV_ERROR_CANCELLED) fv__scheduler_so_far(scheduler);
     fv_error  later = { 0 };
     fv_status committed = fv__outputs_commit(r->outputs, &later);
     if (status == FV_OK && committed != FV_OK) *error = later;

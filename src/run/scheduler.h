@@ -14,5 +14,7 @@ void          fv__scheduler_free(fv_scheduler *scheduler);
 void fv__scheduler_begin_with(fv_scheduler *scheduler, fv_instance *first_take);
 /* Makes everything durable that items which are over have made, and forgets what they needed on the way. */
 void fv__scheduler_settle(fv_scheduler *scheduler);
+/* After the engine has stopped: says what is known of values that were being estimated. */
+void fv__scheduler_so_far(fv_scheduler *scheduler);
 
 #endif

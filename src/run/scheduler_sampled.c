@@ -64,3 +64,24 @@ bool fv__sampled_ended(fv_scheduler *s, fv_item *item, int index) {
     pthread_mutex_unlock(&s->mutex);
     return ended;
 }
+
+static void say_so_far(const fv_node *node, const fv_interval *e) {
+    const char *name = fv__node_label(node);
+    if (isnan(e->low))
+        fv__log("fovea: %s so far: %g (no interval: %lld of %lld chunks are too few to tell one)", name, e->value,
+                (long long)e->seen, (long long)e->population);
+    else
+        fv__log("fovea: %s so far: %g, between %g and %g (%g %%, %lld of %lld chunks)", name, e->value, e->low, e->high,
+                100 * e->confidence, (long long)e->seen, (long long)e->population);
+}
+
+void fv__scheduler_so_far(fv_scheduler *s) {
+    for (fv_item *item = s->items; item; item = item->next)
+        for (int k = 0; item->ready && k < item->instance->plan->nstages; k++) {
+            const fv_stage *stage = &item->instance->plan->stages[k];
+            fv_interval     so_far;
+            for (int t = 0; t < stage->ntargets && item->stages[k].sampled && !item->stages[k].complete; t++)
+                if (fv__sample_so_far(item->instance, stage, stage->targets[t].node, &so_far))
+                    say_so_far(stage->targets[t].node, &so_far);
+        }
+}

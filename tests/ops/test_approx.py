@@ -4,6 +4,7 @@ Coverage is asked over some hundred seeds here; `bench/approximate.py` asks it o
 """
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -126,6 +127,21 @@ def a_time_is_kept_and_a_second_run_repeats_it(folder):
     assert took < 60, took  # all chunks take far longer than any delay of a busy machine
     again, [[same]] = values(text, folder, chunk=("--chunk", "32x64x64"))
     assert same == row and again["tasks_run"] == 0, (row, same)
+
+
+@test
+def ctrl_c_tells_what_is_known(folder):
+    command = [FOVEA, "run", *("--chunk", "32x64x64"), "-e",
+               'approx(mean(gaussian(phantom("noise", [512, 512, 512]), 3)), error = 0.0000001)']
+    store = pathlib.Path(folder, ".fovea", "store")
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        begun = time.monotonic()
+        while time.monotonic() - begun < 120 and not any(f.stat().st_size for f in store.rglob("*") if f.is_file()):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        text = process.communicate()[1]
+    assert process.returncode == 130, (process.returncode, text)
+    assert "mean so far: " in text and " of 1024 chunks" in text and "goes on from here" in text, text
 
 
 @test
