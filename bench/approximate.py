@@ -83,7 +83,7 @@ def speed(fovea, folder, gigabytes):
     planes = max(64, round(gigabytes * 2**30 / (2 * 1024 * 1024) / 64) * 64)
     target = pathlib.Path(folder, f"noise-{planes}.zarr")
     if not target.exists():
-        subprocess.run([fovea, "run", "-q", "--memory", "2G", "-e", f'convert(phantom("noise", [{planes}, 1024, 1024]) * 4, "uint16")'
+        subprocess.run([fovea, "run", "-q", "--memory", "2G", "-e", f'convert(phantom("noise", [{planes}, 1024, 1024]) * 4000, "uint16")'
                         f' |> write("{target.name}", chunk = [32, 256, 256], compression = "none", version = "0.4")'],
                        cwd=folder, check=True)
         shutil.rmtree(pathlib.Path(folder, ".fovea"), ignore_errors=True)

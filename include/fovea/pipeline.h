@@ -76,12 +76,13 @@ FV_API fv_status fv_pipeline_type(fv_pipeline *pipeline, const char *name, fv_va
 FV_API const char *fv_pipeline_messages(const fv_pipeline *pipeline);
 
 typedef struct fv_run_state { /* what a progress callback sees */
-    int64_t items, items_done, items_failed;
-    int64_t tasks, tasks_done;
-    double  fraction; /* of all work, 0 to 1 */
-    int64_t bytes_read, bytes_written;
-    int64_t memory;
-    double  seconds;
+    int64_t     items, items_done, items_failed;
+    int64_t     tasks, tasks_done;
+    double      fraction; /* of all work, 0 to 1 */
+    int64_t     bytes_read, bytes_written;
+    int64_t     memory;
+    double      seconds;
+    const char *estimate; /* of a value that is being sampled, with an interval that holds however often one looks; NULL: none */
 } fv_run_state;
 
 typedef struct fv_run_options {

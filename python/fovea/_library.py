@@ -54,7 +54,7 @@ class ValueType(c.Structure):
 class RunState(c.Structure):
     _fields_ = [("items", c.c_int64), ("items_done", c.c_int64), ("items_failed", c.c_int64), ("tasks", c.c_int64),
                 ("tasks_done", c.c_int64), ("fraction", c.c_double), ("bytes_read", c.c_int64), ("bytes_written", c.c_int64),
-                ("memory", c.c_int64), ("seconds", c.c_double)]
+                ("memory", c.c_int64), ("seconds", c.c_double), ("estimate", c.c_char_p)]
 
 
 _NUMBERS = c.POINTER(c.c_int64)

@@ -38,8 +38,12 @@ static void describe(const fv_run_state *s, char *text, size_t size) {
     fv_size_format((int64_t)((double)(s->bytes_read + s->bytes_written) / (s->seconds > 0 ? s->seconds : 1)), rate);
     if (done > 0) clock_text(s->seconds * (1 - done) / done, left, sizeof left);
     if (s->items > 1) snprintf(items, sizeof items, "%lld/%lld items, ", (long long)s->items_done, (long long)s->items);
-    snprintf(text, size, "%3.0f%%  %s%lld/%lld tasks, %s/s, %s, %s left", done * 100, items, (long long)s->tasks_done,
-             (long long)s->tasks, rate, memory, left);
+    if (s->estimate) /* a line has room for it or for the rates */
+        snprintf(text, size, "%3.0f%%  %s%lld/%lld tasks, %s", done * 100, items, (long long)s->tasks_done, (long long)s->tasks,
+                 s->estimate);
+    else
+        snprintf(text, size, "%3.0f%%  %s%lld/%lld tasks, %s/s, %s, %s left", done * 100, items, (long long)s->tasks_done,
+                 (long long)s->tasks, rate, memory, left);
 }
 
 static void draw(void) {

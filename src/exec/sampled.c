@@ -113,10 +113,12 @@ fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv
     return status;
 }
 
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e) {
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *e) {
     sample        s = sample_of(instance, stage, node);
     fv_sample_end end;
-    bool          some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
+    s.base.confidence = 1 - (1 - s.base.confidence) / (double)(look * (look + 1));
+    bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
+    e->confidence = node->sampling->confidence;
     free(s.order);
     return some;
 }

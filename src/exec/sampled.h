@@ -15,8 +15,10 @@ typedef enum fv_sample_end { FV_SAMPLE_MORE, FV_SAMPLE_ESTIMATE, FV_SAMPLE_ALL }
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
                           fv_sample_end *end, fv_error *error);
 
-/* What is known of one whose sample is not large enough yet; false: nothing. */
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate);
+/* What is known of one whose sample is not large enough yet; false: nothing. It may be looked at again and again: look number k
+ * counts from 1 and takes 1 / (k (k + 1)) of the doubt, all together no more than was asked for, so that with this confidence all
+ * of these intervals hold at once. */
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *estimate);
 
 /* Whether the value is an estimate, and not that of all chunks. */
 bool fv__instance_estimated(const fv_instance *instance, const fv_node *node);

@@ -550,6 +550,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
             complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
+        if (status == FV_OK && item->stages[job->stage].sampled) fv__sampled_watch(s, item, job->stage);
         job->facts.key = fv__task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;
         job->facts.stage = job->stage;

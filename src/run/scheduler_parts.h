@@ -115,6 +115,7 @@ struct fv_scheduler {
     fv_status              status;
     fv_error               error;
     fv_run_state           progress;
+    char                   so_far[128]; /* its estimate */
     double                 started, told;
     int                    out;          /* jobs */
     fv_item               *lone;         /* open, and alone */
@@ -155,6 +156,8 @@ bool fv__sampled_take(fv_scheduler *scheduler, fv_item *item, int stage, int64_t
 bool fv__sampled_at_end(const fv_stage_state *state); /* all that were handed out are back, and it is time to look at them */
 /* Without the mutex, after the end of the stage has run: whether it was the last. If not, more tasks are handed out. */
 bool fv__sampled_ended(fv_scheduler *scheduler, fv_item *item, int stage);
+/* Without the mutex, when a task is back: now and then brings the estimate in the progress up to date. */
+void fv__sampled_watch(fv_scheduler *scheduler, fv_item *item, int stage);
 void fv__sampled_free(struct fv_sampled *sampled);
 
 /* ---- whole_source.c ---- */

@@ -3,6 +3,7 @@
  * runs it; here only more tasks are handed out if that was not enough. */
 #include "exec/sampled.h"
 #include "run/scheduler_parts.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct fv_sampled {
@@ -10,6 +11,7 @@ typedef struct fv_sampled {
     int64_t  next, limit; /* handed out, and to be handed out before the sample is looked at */
     double   deadline;    /* 0: none */
     double   started;
+    int64_t  looks, due; /* at it while it goes on, and how many tasks the next one waits for */
 } fv_sampled;
 
 void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
@@ -65,6 +67,34 @@ bool fv__sampled_ended(fv_scheduler *s, fv_item *item, int index) {
     return ended;
 }
 
+/* Mutex held. */
+static bool is_due(const fv_scheduler *s, fv_stage_state *state, int64_t tasks) {
+    const double patience = 1; /* seconds that need no comment */
+    fv_sampled  *sampled = state->sampled;
+    int64_t      done = state->done + 1;
+    if (!sampled || !s->settings->options.progress || done < sampled->due || fv__now() - s->started < patience) return false;
+    sampled->due = fv__sampling_next(done, tasks);
+    sampled->looks++;
+    return true;
+}
+
+void fv__sampled_watch(fv_scheduler *s, fv_item *item, int index) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    const fv_node  *node = stage->targets[0].node;
+    fv_interval     e;
+    pthread_mutex_lock(&s->mutex);
+    bool    due = is_due(s, state, stage->ntasks);
+    int64_t look = due ? state->sampled->looks : 0;
+    pthread_mutex_unlock(&s->mutex);
+    if (!due || !fv__sample_so_far(item->instance, stage, node, look, &e) || isnan(e.low)) return;
+    pthread_mutex_lock(&s->mutex);
+    snprintf(s->so_far, sizeof s->so_far, "%s %.6g ± %.2g", fv__node_label(node), e.value,
+             FV_MAX(e.high - e.value, e.value - e.low));
+    s->progress.estimate = s->so_far;
+    pthread_mutex_unlock(&s->mutex);
+}
+
 static void say_so_far(const fv_node *node, const fv_interval *e) {
     const char *name = fv__node_label(node);
     if (isnan(e->low))
@@ -81,7 +111,7 @@ void fv__scheduler_so_far(fv_scheduler *s) {
             const fv_stage *stage = &item->instance->plan->stages[k];
             fv_interval     so_far;
             for (int t = 0; t < stage->ntargets && item->stages[k].sampled && !item->stages[k].complete; t++)
-                if (fv__sample_so_far(item->instance, stage, stage->targets[t].node, &so_far))
+                if (fv__sample_so_far(item->instance, stage, stage->targets[t].node, item->stages[k].sampled->looks + 1, &so_far))
                     say_so_far(stage->targets[t].node, &so_far);
         }
 }
