@@ -131,8 +131,8 @@ def a_time_is_kept_and_a_second_run_repeats_it(folder):
 
 @test
 def ctrl_c_tells_what_is_known(folder):
-    command = [FOVEA, "run", *("--chunk", "32x64x64"), "-e",
-               'approx(mean(gaussian(phantom("noise", [512, 512, 512]), 3)), error = 0.0000001)']
+    command = [FOVEA, "run", "--patience", "0.05", "--chunk", "32x64x64", "-e",
+               'approx(mean(gaussian(phantom("noise", [1024, 2048, 2048]), 3)), error = 0.0000001)']
     store = pathlib.Path(folder, ".fovea", "store")
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         begun = time.monotonic()
@@ -141,7 +141,7 @@ def ctrl_c_tells_what_is_known(folder):
         process.send_signal(signal.SIGINT)
         text = process.communicate()[1]
     assert process.returncode == 130, (process.returncode, text)
-    assert "mean so far: " in text and " of 1024 chunks" in text and "goes on from here" in text, text
+    assert "mean so far: " in text and " of 32768 chunks" in text and "goes on from here" in text, text
 
 
 @test
