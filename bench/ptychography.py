@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Times ptycho on a simulated scan, beside the Fourier transforms of scipy on the same frames.
 Usage: bench/ptychography.py [--iterations 40] [--workers 2]"""
 import argparse

@@ -2,6 +2,7 @@
 #include "base/pattern_names.h"
 #include "graph/approximate.h"
 #include "graph/items.h"
+#include "lang/expansion.h"
 #include "op/array.h"
 #include "op/axes.h"
 #include "op/familiar.h"
@@ -614,7 +615,7 @@ static fv_hash identity_of(const builder *b, const call *c) {
 /* text: statements, of which the last gives the value. */
 static value expand(builder *b, call *c, const char *text) {
     fv_diagnostics none = { 0 };
-    fv_program    *program = fv__program_parse(c->op->name, text, &none);
+    fv_program    *program = fv__expansion_parse(c->op->name, text, &none);
     fv_span        span = b->expanding ? *b->expanding : c->expr->span;
     builder        inner = *b;
     value          result = { .kind = BAD };

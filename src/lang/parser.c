@@ -9,6 +9,7 @@
  *     primary    = number | text | "true" | "false" | name [ "(" arguments ")" ] | "[" list "]" | "(" expression ")"
  */
 #include "base/take.h"
+#include "lang/expansion.h"
 #include "lang/lexer.h"
 #include "op/op.h"
 #include "op/params.h"
@@ -20,6 +21,7 @@ enum {
     MOST_NAMED = 64,        /* values by name in a call */
     CHECKED = 256,          /* parts of expressions between two looks at whether memory has run out */
     LONGEST_TEXT = 1 << 20, /* bytes of a pipeline; noise of this length takes seconds and not gigabytes */
+    LONGEST_OWN = 1 << 26,  /* bytes of what an operator writes; it is no noise */
 };
 
 /* What the parser knows of an expression beyond what it hands out. */
@@ -586,14 +588,14 @@ void fv__program_drop_bare(fv_program *program) {
     for (int i = 0; i < kept; i++) note_name(program, i);
 }
 
-fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics) {
+static fv_program *parse(const char *file, const char *text, size_t longest, fv_diagnostics *diagnostics) {
     fv_program *program = fv__calloc(sizeof *program);
     size_t      length = strlen(text);
     program->file = fv__arena_strdup(&program->arena, file);
-    program->text = fv__arena_strndup(&program->arena, text, length <= LONGEST_TEXT ? length : 0);
-    if (length > LONGEST_TEXT) {
-        fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "the text is %zu bytes long; expected a pipeline of at most %d",
-                     length, LONGEST_TEXT);
+    program->text = fv__arena_strndup(&program->arena, text, length <= longest ? length : 0);
+    if (length > longest) {
+        fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "the text is %zu bytes long; expected a pipeline of at most %zu",
+                     length, longest);
         return program;
     }
     fv__tokens tokens = { 0 }, joined = { 0 };
@@ -620,6 +622,14 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
     free(joined.items);
     free(ranges.items);
     return program;
+}
+
+fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics) {
+    return parse(file, text, LONGEST_TEXT, diagnostics);
+}
+
+fv_program *fv__expansion_parse(const char *name, const char *text, fv_diagnostics *diagnostics) {
+    return parse(name, text, LONGEST_OWN, diagnostics);
 }
 
 void fv__program_free(fv_program *program) {

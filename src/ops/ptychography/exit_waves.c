@@ -1,6 +1,7 @@
 /* Order and sizes of frames, and the sums of a block. */
 #include "ops/ptychography/exit_waves.h"
 #include "base/take.h"
+#include "ops/ptychography/pie_rows.h"
 #include <stdlib.h>
 
 enum { MOST_FRAMES = 1000000, MOST_SIDE = 1 << 20 };
@@ -43,9 +44,9 @@ static int64_t whole(int64_t parts) {
     return parts >= 0 ? parts / FV_WAVES_PARTS : -((-parts + FV_WAVES_PARTS - 1) / FV_WAVES_PARTS);
 }
 
-static void sort_places(place *places, int64_t count) {
-    int64_t blocks = (count + FV_WAVES_BLOCK - 1) / FV_WAVES_BLOCK, stripes = (int64_t)floor(sqrt((double)blocks) + 0.5);
-    int64_t each = (blocks + stripes - 1) / stripes * FV_WAVES_BLOCK;
+static void sort_places(place *places, int64_t count, int64_t block) {
+    int64_t blocks = (count + block - 1) / block, stripes = (int64_t)floor(sqrt((double)blocks) + 0.5);
+    int64_t each = (blocks + stripes - 1) / stripes * block;
     qsort(places, (size_t)count, sizeof *places, by_row);
     for (int64_t i = 0; i < count; i++) places[i].stripe = i / each;
     qsort(places, (size_t)count, sizeof *places, by_stripe);
@@ -94,8 +95,8 @@ static void find_extent(const place *places, int64_t count, int64_t origin[2], i
     for (int d = 0; d < 2; d++) extent[d] = last[d] - origin[d];
 }
 
-fv_status fv__waves_sort(const fv_list *positions, fv_arena *arena, fv_wave_scan *at, int64_t origin[2], int64_t extent[2],
-                         fv_error *error) {
+fv_status fv__waves_sort(const fv_list *positions, int64_t block, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
+                         int64_t extent[2], fv_error *error) {
     int64_t count = positions->count / 2, number[FV_WAVES_PARTS * FV_WAVES_PARTS];
     double *scan, *shifts;
     place  *places;
@@ -110,10 +111,10 @@ fv_status fv__waves_sort(const fv_list *positions, fv_arena *arena, fv_wave_scan
         status = FV_TAKE_IN(arena, shifts, (size_t)(2 * FV_WAVES_PARTS * FV_WAVES_PARTS) * sizeof *shifts, error);
     if (status == FV_OK) {
         find_extent(places, count, origin, extent);
-        sort_places(places, count);
+        sort_places(places, count, block);
         int64_t classes = number_classes(places, count, number);
         fill_lists(places, count, origin, scan, shifts, number);
-        *at = (fv_wave_scan){ { count * FV_SCAN_NUMBERS, scan }, { 2 * classes, shifts } };
+        *at = (fv_wave_scan){ { count * FV_SCAN_NUMBERS, scan }, { 2 * classes, shifts }, block };
     }
     free(places);
     return status;
@@ -122,7 +123,7 @@ fv_status fv__waves_sort(const fv_list *positions, fv_arena *arena, fv_wave_scan
 /* ---------------------------------------------------------------- sizes */
 
 fv_wave_box fv__waves_box(const fv_waves *w, int64_t block) {
-    int64_t     first = block * FV_WAVES_BLOCK, end = FV_MIN(first + FV_WAVES_BLOCK, w->frames), last[2] = { 0, 0 };
+    int64_t     first = block * w->block, end = FV_MIN(first + w->block, w->frames), last[2] = { 0, 0 };
     fv_wave_box box = { .y = INT64_MAX, .x = INT64_MAX, .frames = end - first };
     for (int64_t f = first; f < end; f++) {
         int64_t y = (int64_t)fv__wave_frame(w, f)[FV_SCAN_Y], x = (int64_t)fv__wave_frame(w, f)[FV_SCAN_X];
@@ -139,12 +140,15 @@ fv_wave_box fv__waves_box(const fv_waves *w, int64_t block) {
 fv_status fv__waves_find(const fv_wave_scan *at, int64_t height, int64_t width, int64_t modes, fv_waves *w, fv_error *error) {
     *w = (fv_waves){ .scan = at->scan.value,
                      .frames = at->scan.count / FV_SCAN_NUMBERS,
+                     .block = at->block,
                      .classes = at->shifts.count / 2,
                      .modes = modes,
                      .height = height,
                      .width = width };
     if (w->frames < 1 || at->scan.count % FV_SCAN_NUMBERS || w->classes < 1 || at->shifts.count % 2)
         return fv_fail(error, FV_ERROR_USAGE, "scan must have four numbers for each frame, and shifts two for each class");
+    if (modes > FV_WAVES_MODES)
+        return fv_fail(error, FV_ERROR_USAGE, "the probe has %lld modes; %d are possible", (long long)modes, FV_WAVES_MODES);
     for (int64_t f = 0; f < w->frames; f++) {
         const double *frame = fv__wave_frame(w, f);
         for (int k = 0; k < FV_SCAN_NUMBERS; k++)
@@ -155,44 +159,48 @@ fv_status fv__waves_find(const fv_wave_scan *at, int64_t height, int64_t width, 
             return fv_fail(error, FV_ERROR_USAGE, "scan: class %g of frame %lld is not in shifts", frame[FV_SCAN_CLASS],
                            (long long)f);
     }
-    w->blocks = (w->frames + FV_WAVES_BLOCK - 1) / FV_WAVES_BLOCK;
-    w->row = FV_WAVES_BLOCK * modes * 2 * width;
+    w->blocks = (w->frames + w->block - 1) / w->block;
+    w->row = 2 * width;
+    w->wave_rows = w->block * modes * height;
     for (int64_t b = 0; b < w->blocks; b++) {
         fv_wave_box box = fv__waves_box(w, b);
         w->box_height = FV_MAX(w->box_height, box.height);
         w->box_width = FV_MAX(w->box_width, box.width);
     }
-    w->sum_rows = (3 * w->box_height * w->box_width + FV_WAVES_BLOCK + w->row - 1) / w->row;
+    w->sum_rows = (3 * w->box_height * w->box_width + 3 + w->row - 1) / w->row;
     return FV_OK;
 }
 
 fv_status fv__waves_of(const fv_wave_scan *at, const fv_type *amplitudes, const fv_type *probe, fv_waves *w, fv_error *error) {
     const fv_image_type *a = &amplitudes->image, *p = &probe->image;
     int64_t              classes = at->shifts.count / 2;
-    if (a->ndim != 3 || a->dtype != FV_FLOAT32 || a->shape[2] % FV_WAVES_BLOCK)
+    if (a->ndim != 3 || a->dtype != FV_FLOAT32 || at->block < 1 || a->shape[1] % at->block)
         return fv_fail(error, FV_ERROR_USAGE, "amplitudes is not what ptycho_frames gives");
-    if (p->ndim != 4 || p->dtype != FV_FLOAT32 || classes < 1 || p->shape[0] % classes || p->shape[1] != a->shape[1] ||
-        p->shape[2] != 2 || p->shape[3] != a->shape[2] / FV_WAVES_BLOCK)
+    if (p->ndim != 4 || p->dtype != FV_FLOAT32 || classes < 1 || p->shape[0] % classes ||
+        p->shape[1] != a->shape[1] / at->block || p->shape[2] != 2 || p->shape[3] != a->shape[2])
         return fv_fail(error, FV_ERROR_USAGE, "probe is not what ptycho_probe gives for these frames");
-    FV_TRY(fv__waves_find(at, a->shape[1], a->shape[2] / FV_WAVES_BLOCK, p->shape[0] / classes, w, error));
+    FV_TRY(fv__waves_find(at, p->shape[1], p->shape[3], p->shape[0] / classes, w, error));
     if (a->shape[0] != w->blocks) return fv_fail(error, FV_ERROR_USAGE, "amplitudes and scan have not the same frames");
     return FV_OK;
 }
 
-fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, const fv_type *probe, fv_waves *w, fv_error *error) {
+static int64_t pie_rows(const fv_waves *w) { return fv__pie_probe_rows(w) + fv__pie_place_rows(w) + w->sum_rows; }
+
+fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, bool sums, const fv_type *probe, fv_waves *w,
+                          fv_error *error) {
     const fv_image_type *a = &waves->image, *p = &probe->image;
     int64_t              classes = at->shifts.count / 2;
     if (p->ndim != 4 || p->dtype != FV_FLOAT32 || classes < 1 || p->shape[0] % classes || p->shape[2] != 2)
         return fv_fail(error, FV_ERROR_USAGE, "probe is not what ptycho_probe gives for this scan");
     FV_TRY(fv__waves_find(at, p->shape[1], p->shape[3], p->shape[0] / classes, w, error));
     if (a->ndim != 3 || a->dtype != FV_FLOAT32 || a->shape[0] != w->blocks || a->shape[2] != w->row ||
-        (a->shape[1] != w->sum_rows && a->shape[1] != w->height + w->sum_rows))
-        return fv_fail(error, FV_ERROR_USAGE, "waves or sums do not belong to this scan and probe");
+        (a->shape[1] != w->wave_rows + w->sum_rows && (!sums || (a->shape[1] != w->sum_rows && a->shape[1] != pie_rows(w)))))
+        return fv_fail(error, FV_ERROR_USAGE, "%s do not belong to this scan and probe", sums ? "sums" : "waves");
     return FV_OK;
 }
 
 void fv__waves_type(const fv_waves *w, bool sums, fv_image_type *type) {
-    int64_t shape[] = { w->blocks, (sums ? 0 : w->height) + w->sum_rows, w->row };
+    int64_t shape[] = { w->blocks, (sums ? 0 : w->wave_rows) + w->sum_rows, w->row };
     fv_image_type_init(type, FV_FLOAT32, 3, shape);
     memcpy(type->axis[0], "block", 6);
     memcpy(type->axis[1], "row", 4);
@@ -225,7 +233,7 @@ fv_status fv__waves_fit(const fv_waves *w, const fv_type *object, fv_error *erro
 void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64_t x, float *sums) {
     int64_t plane = w->box_height * w->box_width, n = w->width;
     for (int64_t i = 0; i < w->height; i++) {
-        const float *p = rows->probe + i * rows->probe_stride, *q = p + rows->probe_part;
+        const float *p = rows->probe.data + i * rows->probe.row, *q = p + rows->probe.part;
         const float *a = rows->wave + i * rows->wave_stride, *b = a + n;
         float *restrict re = sums + (y + i) * w->box_width + x, *restrict im = re + plane, *restrict den = im + plane;
 #pragma GCC ivdep
@@ -239,8 +247,7 @@ void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64
 
 void fv__wave_tail(const fv_waves *w, const double left[2], float *sums) {
     const float *den = sums + 2 * w->box_height * w->box_width;
-    float       *end = sums + w->sum_rows * w->row, most = 0;
-    for (int64_t i = 0; i < w->box_height * w->box_width; i++) most = FV_MAX(most, den[i]);
+    float       *end = sums + w->sum_rows * w->row, most = fv__lanes_most(den, w->box_height * w->box_width);
     end[-3] = most;
     end[-2] = (float)left[0];
     end[-1] = (float)left[1];

@@ -1,10 +1,10 @@
 /* What the steps of a ptychographic reconstruction share: how frames, waves, sums, object and probe lie in images.
  *
- * Frames are sorted in space and cut into blocks of 16, which depends on their positions only. All sums over frames are made in
+ * Frames are sorted in space and cut into blocks of B, which depends on their positions only. All sums over frames are made in
  * this order, so no bit depends on chunks, workers or ranks. Images that go from step to step (all float32; M modes):
  *
- * amplitudes  [block][row][16 frames x width]: measured amplitudes; negative where nothing was measured
- * waves       [block][row][16 x M x (re, im) x width], and further rows with the sums of the block
+ * amplitudes  [block][B frames x row][column]: measured amplitudes; negative where nothing was measured
+ * waves       [block][B frames x M x row][re, im x column], and further rows with the sums of the block
  * sums        these further rows alone: num re, num im, den of the block's box of the object; the last three numbers are the
  *             largest den, what its waves leave unexplained, and what was measured, as sums of amplitudes
  * object      [row][re, im][column]
@@ -17,13 +17,15 @@
 #include "kernels/vectors.h"
 #include "op/op.h"
 
-enum { FV_WAVES_BLOCK = 16, FV_WAVES_PARTS = 8 }; /* frames of a block; shifts are rounded to 1 / PARTS of a pixel */
+enum { FV_WAVES_PARTS = 8, FV_WAVES_MODES = 16 };      /* shifts are rounded to 1 / PARTS of a pixel; most modes */
+enum { FV_WAVES_BLOCK = 64, FV_WAVES_LONGEST = 1024 }; /* frames of a block of ptycho, unless it says otherwise, and at most */
 enum { FV_SCAN_FRAME, FV_SCAN_Y, FV_SCAN_X, FV_SCAN_CLASS, FV_SCAN_NUMBERS };
 
 /* Parameters of every step. */
 typedef struct fv_wave_scan {
     fv_list scan;   /* of each frame in order: its number, row and column of its corner in the object, class of its shift */
     fv_list shifts; /* of each class: rows and columns, below 1 pixel */
+    int64_t block;  /* frames of a block */
 } fv_wave_scan;
 
 /* It is the first member of their parameters. */
@@ -31,12 +33,13 @@ typedef struct fv_wave_scan {
     FV_PARAM(fv_wave_scan, scan,                                                                                                 \
              .doc = "four numbers of each frame, in the order of all sums: frame, row and column of its corner in the object, "  \
                     "class of its shift"),                                                                                       \
-        FV_PARAM(fv_wave_scan, shifts, .doc = "two numbers of each class: its shift in rows and columns")
+        FV_PARAM(fv_wave_scan, shifts, .doc = "two numbers of each class: its shift in rows and columns"),                       \
+        FV_PARAM(fv_wave_scan, block, .def = "16", .min = 1, .max = FV_WAVES_LONGEST, .doc = "frames of a block")
 
 typedef struct fv_waves {
     const double *scan;
-    int64_t       frames, blocks, classes, modes, height, width, box_height, box_width, sum_rows;
-    int64_t       row; /* floats of a row of waves */
+    int64_t       frames, block, blocks, classes, modes, height, width, box_height, box_width;
+    int64_t       row, wave_rows, sum_rows; /* floats of a row of waves; rows of a block's waves and of its sums */
 } fv_waves;
 
 /* Where the box of a block lies in the object. */
@@ -62,18 +65,31 @@ fv_wave_box fv__waves_box(const fv_waves *w, int64_t block);
 static inline const double *fv__wave_frame(const fv_waves *w, int64_t frame) { return w->scan + FV_SCAN_NUMBERS * frame; }
 
 /* Positions, two numbers each, sorted and rounded to classes, into lists of the arena. origin: of the object in positions. */
-fv_status fv__waves_sort(const fv_list *positions, fv_arena *arena, fv_wave_scan *at, int64_t origin[2], int64_t extent[2],
-                         fv_error *error);
+fv_status fv__waves_sort(const fv_list *positions, int64_t block, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
+                         int64_t extent[2], fv_error *error);
 
 /* Sizes from the images that a step gets: amplitudes and probe. */
 fv_status fv__waves_of(const fv_wave_scan *at, const fv_type *amplitudes, const fv_type *probe, fv_waves *w, fv_error *error);
-/* Sizes from waves (or sums) and probe. */
-fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, const fv_type *probe, fv_waves *w, fv_error *error);
+/* Sizes from waves and probe; sums: the sums behind waves, alone or behind what ptycho_pie gives, are enough. */
+fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, bool sums, const fv_type *probe, fv_waves *w,
+                          fv_error *error);
 /* The type of waves; sums: of their last rows alone. */
 void fv__waves_type(const fv_waves *w, bool sums, fv_image_type *type);
 /* The box of the object that `count` blocks cover, and whether the object has it. */
 fv_region fv__waves_window(const fv_waves *w, int64_t first, int64_t count);
 fv_status fv__waves_fit(const fv_waves *w, const fv_type *object, fv_error *error);
+
+/* A plane of the first axis of an input, from its first needed row on: rows `row` apart; of a probe the imaginary parts of a row
+ * are `part` behind the real ones. */
+typedef struct fv_wave_plane {
+    const float *data;
+    int64_t      row, part;
+} fv_wave_plane;
+static inline fv_wave_plane fv__wave_plane(const fv_run *r, int input, int64_t plane) {
+    const fv_block *block = r->in[input];
+    const float    *data = (float *)block->data + (plane - block->region.start[0]) * block->stride[0];
+    return (fv_wave_plane){ data, block->stride[1], block->stride[2] };
+}
 
 /* Sums of a row in 16 lanes, whatever the instruction set: the same bits everywhere. */
 enum { FV_WAVE_LANES = 16 };
@@ -90,11 +106,24 @@ static inline double fv__lanes_sum(const float lanes[FV_WAVE_LANES]) {
     return sum;
 }
 
+/* The largest of n numbers that are not negative. */
+static inline float fv__lanes_most(const float *values, int64_t n) {
+    float   lanes[FV_WAVE_LANES] = { 0 }, most = 0;
+    int64_t i = 0;
+    for (; i + FV_WAVE_LANES <= n; i += FV_WAVE_LANES)
+#pragma GCC ivdep
+        for (int v = 0; v < FV_WAVE_LANES; v++) lanes[v] = values[i + v] > lanes[v] ? values[i + v] : lanes[v];
+    for (; i < n; i++) most = FV_MAX(most, values[i]);
+    for (int v = 0; v < FV_WAVE_LANES; v++) most = FV_MAX(most, lanes[v]);
+    return most;
+}
+
 /* Adds a wave to the sums of its block: conj(probe) * wave and |probe|^2. sums: num re, num im, den, box_height x box_width each.
- * wave and probe: rows of re, im. den: also add |probe|^2. */
+ * wave: rows of re, im. */
 typedef struct fv_wave_rows {
-    const float *wave, *probe;
-    int64_t      wave_stride, probe_stride, probe_part;
+    const float  *wave;
+    int64_t       wave_stride;
+    fv_wave_plane probe;
 } fv_wave_rows;
 /* Fills in the last three numbers. */
 void fv__wave_tail(const fv_waves *w, const double left[2], float *sums);

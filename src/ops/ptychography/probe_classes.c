@@ -16,12 +16,12 @@ size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t wi
 }
 
 /* A shift by s pixels turns frequency k by -s k / n. */
-static void prepare_turns(const fv_probe_classes *c, int64_t class, double sign) {
+static void prepare_turns(const fv_probe_classes *c, const double shift[2], double sign) {
     for (int a = 0; a < 2; a++) {
         int64_t n = a ? c->width : c->height;
 #pragma GCC ivdep
         for (int64_t k = 0; k < n; k++) {
-            double cycles = (double)(k < (n + 1) / 2 ? k : k - n) / (double)n * c->shifts->value[2 * class + a];
+            double cycles = (double)(k < (n + 1) / 2 ? k : k - n) / (double)n * shift[a];
             double angle = -sign * cycles * 0x1.921fb54442d18p+2;
             c->turn[a][k] = (float)fv__cos(angle);
             c->turn[a][n + k] = (float)fv__sin(angle);
@@ -46,26 +46,34 @@ static void turn_rows(const fv_probe_classes *c, const float *from, float *to) {
     }
 }
 
-void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart) {
+void fv__probe_classes_open(fv_probe_classes *c, const float *probe) {
     int64_t row = 2 * c->width;
     float   whole = 1 / (float)(c->height * c->width);
-    if (c->shifts->count <= 2) return;
     for (int64_t y = 0; y < c->height; y++)
         for (int64_t x = 0; x < row; x++) c->spectrum[y * c->stride + x] = probe[y * row + x] * whole;
     FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->spectrum, c->stride, false);
+}
+
+void fv__probe_classes_shift(fv_probe_classes *c, const double shift[2]) {
+    prepare_turns(c, shift, 1);
+    memset(c->plane, 0, (size_t)(c->height * c->stride) * sizeof *c->plane);
+    turn_rows(c, c->spectrum, c->plane);
+    FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->plane, c->stride, true);
+}
+
+void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart) {
+    int64_t row = 2 * c->width;
+    if (c->shifts->count <= 2) return;
+    fv__probe_classes_open(c, probe);
     for (int64_t k = 1; k < c->shifts->count / 2; k++) {
-        prepare_turns(c, k, 1);
-        memset(c->plane, 0, (size_t)(c->height * c->stride) * sizeof *c->plane);
-        turn_rows(c, c->spectrum, c->plane);
-        FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->plane, c->stride, true);
+        fv__probe_classes_shift(c, c->shifts->value + 2 * k);
         for (int64_t y = 0; y < c->height; y++)
             memcpy(probe + k * apart + y * row, c->plane + y * c->stride, (size_t)row * sizeof *probe);
     }
 }
 
-void fv__probe_classes_add(fv_probe_classes *c, int64_t class, bool first) {
+void fv__probe_classes_add(fv_probe_classes *c, const double shift[2], float *spectrum) {
     FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->plane, c->stride, false);
-    prepare_turns(c, class, -1);
-    if (first) memset(c->spectrum, 0, (size_t)(c->height * c->stride) * sizeof *c->spectrum);
-    turn_rows(c, c->plane, c->spectrum);
+    prepare_turns(c, shift, -1);
+    turn_rows(c, c->plane, spectrum);
 }

@@ -15,13 +15,19 @@ typedef struct fv_probe_classes {
 } fv_probe_classes;
 
 #define fv__probe_classes_lay_out FV_ISA_NAME(fv__probe_classes_lay_out)
+#define fv__probe_classes_open FV_ISA_NAME(fv__probe_classes_open)
+#define fv__probe_classes_shift FV_ISA_NAME(fv__probe_classes_shift)
 #define fv__probe_classes_fill FV_ISA_NAME(fv__probe_classes_fill)
 #define fv__probe_classes_add FV_ISA_NAME(fv__probe_classes_add)
 
 size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t width, const fv_list *shifts, void *memory);
 /* probe[class][height][2][width], classes `apart`: the first one is there, the others are filled from it. */
 void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart);
-/* What is in plane, of a class, is shifted back and added to the spectrum; first: instead of what was there. */
-void fv__probe_classes_add(fv_probe_classes *c, int64_t class, bool first);
+/* The transform of rows of re and im, divided by the number of pixels, becomes the spectrum. */
+void fv__probe_classes_open(fv_probe_classes *c, const float *probe);
+/* plane becomes what has this spectrum, shifted. */
+void fv__probe_classes_shift(fv_probe_classes *c, const double shift[2]);
+/* What is in plane is transformed, shifted back and added to a spectrum; rows a stride apart. */
+void fv__probe_classes_add(fv_probe_classes *c, const double shift[2], float *spectrum);
 
 #endif

@@ -9,12 +9,12 @@
 typedef struct {
     fv_list   positions;
     fv_choice method, output;
-    int64_t   iterations, rounds, modes, probe_from, group;
-    double    beta, object_damping, probe_damping, stop;
+    int64_t   iterations, rounds, modes, probe_from, group, block, positions_from, orientation;
+    double    beta, alpha, object_damping, probe_damping, reach, stop;
 } ptycho;
 enum { FRAMES, PROBE, OBJECT, MASK };
-enum { RAAR, DM, LSQ };
-enum { GIVES_OBJECT, GIVES_PROBE, GIVES_RESIDUALS };
+enum { RAAR, DM, LSQ, EPIE, RPIE, MPIE };
+enum { GIVES_OBJECT, GIVES_PROBE, GIVES_RESIDUALS, GIVES_RESIDUAL, GIVES_POSITIONS };
 
 enum { MOST = 2000 };
 
@@ -22,10 +22,11 @@ static const fv_param params[] = {
     FV_PARAM(ptycho, positions,
              .doc = "row and column of each frame's corner in the object, in pixels: y0, x0, y1, x1, ... (scan_positions or "
                     "read_positions)"),
-    FV_PARAM(ptycho, method, .def = "raar", .choices = "raar|dm|lsq", .doc = "how waves are improved: see below"),
+    FV_PARAM(ptycho, method, .def = "raar", .choices = "raar|dm|lsq|epie|rpie|mpie", .doc = "how waves are improved: see below"),
     FV_PARAM(ptycho, iterations, .def = "100", .min = 1, .max = MOST, .doc = "how often all frames are used"),
-    FV_PARAM(ptycho, output, .def = "object", .choices = "object|probe|residuals",
-             .doc = "what to give; calls that differ in nothing else share their work"),
+    FV_PARAM(ptycho, output, .def = "object", .choices = "object|probe|residuals|residual|positions",
+             .doc = "what to give; calls that differ in nothing else share their work. residuals is a table, residual the last "
+                    "of them; positions a table of where frames were found"),
     FV_PARAM(ptycho, modes, .def = "1", .min = 1, .max = 16, .doc = "modes of the probe, for partly coherent light"),
     FV_PARAM(ptycho, beta, .def = "0.75", .above = true, .max = 1, .doc = "of raar: how far waves are reflected; 0.6 to 0.9"),
     FV_PARAM(ptycho, rounds, .def = "2", .min = 1, .max = 20,
@@ -38,6 +39,19 @@ static const fv_param params[] = {
              .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light"),
     FV_PARAM(ptycho, probe_damping, .def = "0.3", .min = 0, .max = 10,
              .doc = "the same for the probe; below 0.1 object and probe may trade scale and diverge"),
+    FV_PARAM(ptycho, block, .def = "16", .min = 1, .max = FV_WAVES_LONGEST,
+             .doc = "of epie, rpie and mpie: how many frames come one after the other; blocks are combined after each iteration. "
+                    "It is a part of the result's identity"),
+    FV_PARAM(ptycho, alpha, .def = "0.2", .above = true, .max = 1,
+             .doc = "of rpie and mpie: the part of the brightest spot in what the object's changes are divided by; 1 is epie"),
+    FV_PARAM(ptycho, positions_from, .def = "0", .min = 0, .max = MOST,
+             .doc = "of epie, rpie and mpie: first iteration that moves frames to where they fit better; 0: positions are right"),
+    FV_PARAM(ptycho, reach, .def = "1", .above = true, .max = 10, .unit = "px",
+             .doc = "how far a frame is moved at once when moving begins; it sinks to 0 until the last iteration"),
+    FV_PARAM(ptycho, orientation, .def = "0", .min = 0, .max = 7,
+             .doc =
+                 "how the detector is turned: 4: rows and columns of a frame change places; then 2: rows are flipped, 1: columns "
+                 "are; added up. try_orientations finds it"),
     FV_PARAM(ptycho, stop, .def = "0", .min = 0, .max = 1, .doc = "stop when the residual is at most this; 0: never"),
     FV_PARAM_END,
 };
@@ -58,7 +72,16 @@ typedef struct {
     const ptycho *p;
     fv_bytes     *text;
     int64_t       frames, groups;
+    int64_t       origin[2]; /* position of the object's corner */
 } writing;
+
+static bool is_pie(const ptycho *p) { return p->method.index >= EPIE; }
+
+/* Blocks are tasks; the groups of lsq are small, so that theirs are smaller. */
+static int64_t block_of(const ptycho *p) {
+    if (is_pie(p)) return p->block;
+    return p->method.index == LSQ ? FV_WAVES_BLOCK / 4 : FV_WAVES_BLOCK;
+}
 
 static void write_list(fv_bytes *text, const char *name, const fv_list *list) {
     fv__bytes_printf(text, "%s = [", name);
@@ -66,10 +89,26 @@ static void write_list(fv_bytes *text, const char *name, const fv_list *list) {
     fv__bytes_printf(text, "]\n");
 }
 
+/* Frames of the block methods have one class; where each lies between pixels is told frame by frame. */
+static void write_between(const writing *t, fv_wave_scan *at) {
+    double *scan = (double *)(uintptr_t)at->scan.value;
+    fv__bytes_printf(t->text, "u = [");
+    for (int64_t k = 0; k < t->frames; k++) {
+        double *frame = scan + FV_SCAN_NUMBERS * k;
+        for (int a = 0; a < 2; a++)
+            fv__bytes_printf(t->text, "%s%.9g", k || a ? ", " : "",
+                             t->p->positions.value[2 * (int64_t)frame[FV_SCAN_FRAME] + a] - frame[FV_SCAN_Y + a] -
+                                 (double)t->origin[a]);
+        frame[FV_SCAN_CLASS] = 0;
+    }
+    fv__bytes_printf(t->text, "]\n");
+    at->shifts.count = 2;
+}
+
 static void write_start(const writing *t, const fv_infer *i, const int64_t size[2]) {
     bool probe = i->in[PROBE]->kind == FV_KIND_IMAGE, object = i->in[OBJECT]->kind == FV_KIND_IMAGE;
-    fv__bytes_printf(t->text, "a = ptycho_frames(frames%s, scan = s, shifts = h)\n",
-                     i->in[MASK]->kind == FV_KIND_IMAGE ? ", mask = mask" : "");
+    fv__bytes_printf(t->text, "a = ptycho_frames(frames%s, scan = s, shifts = h, block = size, orientation = %lld)\n",
+                     i->in[MASK]->kind == FV_KIND_IMAGE ? ", mask = mask" : "", (long long)t->p->orientation);
     if (object)
         fv__bytes_printf(t->text, "o = checkpoint(split_complex(object))\n");
     else
@@ -113,13 +152,13 @@ static void write_keep(const writing *t, int64_t k) {
 }
 
 static void write_object(const writing *t, const char *sums, const char *object, const char *probe) {
-    fv__bytes_printf(t->text, "next = ptycho_object(%s, %s, %s, %s, scan = s, shifts = h, damping = %.17g)\n", object, sums, sums,
-                     probe, t->p->object_damping);
+    fv__bytes_printf(t->text, "next = ptycho_object(%s, %s, %s, %s, scan = s, shifts = h, block = size, damping = %.17g)\n",
+                     object, sums, sums, probe, t->p->object_damping);
 }
 
 static void write_probe(const writing *t, const char *probe) {
     fv__bytes_printf(t->text,
-                     "overlap = ptycho_overlap(w, next, %s, scan = s, shifts = h)\n"
+                     "overlap = ptycho_overlap(w, next, %s, scan = s, shifts = h, block = size)\n"
                      "lit = ptycho_probe(%s, overlap, shifts = h, damping = %.17g)\n",
                      probe, probe, t->p->probe_damping);
 }
@@ -128,18 +167,42 @@ static void write_projections(const writing *t) {
     double beta = t->p->method.index == DM ? 1 : t->p->beta;
     for (int64_t k = 1; k <= t->p->iterations; k++) {
         bool probe = t->p->probe_from && k >= t->p->probe_from;
-        fv__bytes_printf(t->text, "w = ptycho_waves(a, o, p%s, scan = s, shifts = h, beta = %.17g)\n",
+        fv__bytes_printf(t->text, "w = ptycho_waves(a, o, p%s, scan = s, shifts = h, block = size, beta = %.17g)\n",
                          k > 1 ? ", before = w" : "", beta);
         write_residual(t, k);
         write_object(t, "w", "o", "p");
         if (!probe) fv__bytes_printf(t->text, "lit = p\n");
         for (int64_t round = 1; probe && round <= t->p->rounds; round++) {
             if (round > 1) {
-                fv__bytes_printf(t->text, "z = ptycho_sums(w, lit, scan = s, shifts = h)\n");
+                fv__bytes_printf(t->text, "z = ptycho_sums(w, lit, scan = s, shifts = h, block = size)\n");
                 write_object(t, "z", "next", "lit");
             }
             write_probe(t, round > 1 ? "lit" : "p");
         }
+        write_keep(t, k);
+    }
+}
+
+/* How far frames are moved in an iteration. */
+static double reach_of(const ptycho *p, int64_t k) {
+    if (!p->positions_from || k < p->positions_from) return 0;
+    return p->reach * (double)(p->iterations + 1 - k) / (double)(p->iterations + 1 - p->positions_from);
+}
+
+/* Blocks begin with the same object and probe; what they change is brought together by their light. */
+static void write_blocks(const writing *t) {
+    const ptycho *p = t->p;
+    for (int64_t k = 1; k <= p->iterations; k++) {
+        bool probe = p->probe_from && k >= p->probe_from;
+        fv__bytes_printf(
+            t->text, "w=ptycho_pie(a,o,p%s,scan=s,shifts=h,block=size,between=u,object_share=%.9g,probe_step=%d,reach=%.9g)\n",
+            k > 1 && p->positions_from ? ",before=w" : "", p->method.index == EPIE ? 1 : p->alpha, probe, reach_of(p, k));
+        write_residual(t, k);
+        fv__bytes_printf(t->text,
+                         "next=o+ptycho_object(o,w,w,p,scan=s,shifts=h,block=size,damping=1e-6,kind=\"direction\")\nlit=%s\n",
+                         probe ? "ptycho_mean(p,w)" : "p");
+        if (p->method.index == MPIE)
+            fv__bytes_printf(t->text, "speed=next-o%s\nnext=next+0.3*speed\n", k > 1 ? "+0.7*speed" : "");
         write_keep(t, k);
     }
 }
@@ -151,8 +214,8 @@ static void write_groups(const writing *t, const fv_list *scan, bool mask) {
         for (int64_t f = g; f < t->frames; f += t->groups)
             for (int k = 0; k < FV_SCAN_NUMBERS; k++)
                 fv__bytes_printf(t->text, "%s%.9g", f == g && !k ? "" : ",", scan->value[FV_SCAN_NUMBERS * f + k]);
-        fv__bytes_printf(t->text, "]\na%lld=ptycho_frames(frames%s,scan=s%lld,shifts=h)\n", (long long)g,
-                         mask ? ",mask=mask" : "", (long long)g);
+        fv__bytes_printf(t->text, "]\na%lld=ptycho_frames(frames%s,scan=s%lld,shifts=h,block=size,orientation=%lld)\n",
+                         (long long)g, mask ? ",mask=mask" : "", (long long)g, (long long)t->p->orientation);
     }
 }
 
@@ -161,22 +224,22 @@ static void write_groups(const writing *t, const fv_list *scan, bool mask) {
 static void write_group(const writing *t, int64_t group, bool probe) {
     long long g = group;
     fv__bytes_printf(t->text,
-                     "w=ptycho_waves(a%lld,o,p,scan=s%lld,shifts=h,kind=\"error\")\n"
+                     "w=ptycho_waves(a%lld,o,p,scan=s%lld,shifts=h,block=size,kind=\"error\")\n"
                      "left=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
-                     "d=ptycho_object(o,w,w,p,scan=s%lld,shifts=h,damping=%.9g,kind=\"direction\")\n",
+                     "d=ptycho_object(o,w,w,p,scan=s%lld,shifts=h,block=size,damping=%.9g,kind=\"direction\")\n",
                      g, g, g ? "left+" : "", g ? "all+" : "", g, t->p->object_damping);
     if (probe)
         fv__bytes_printf(t->text,
-                         "v=ptycho_overlap(w,o,p,scan=s%lld,shifts=h)\n"
+                         "v=ptycho_overlap(w,o,p,scan=s%lld,shifts=h,block=size,kind=\"direction\")\n"
                          "e=ptycho_probe(p,v,shifts=h,damping=%.9g,kind=\"direction\")\n",
                          g, t->p->probe_damping);
-    fv__bytes_printf(t->text, "t=ptycho_steps(w,o,p,d,%s,scan=s%lld,shifts=h)\nn=sum(t[:,0])\nb=sum(t[:,3])\n", probe ? "e" : "p",
-                     g);
+    fv__bytes_printf(t->text, "t=ptycho_steps(w,o,p,d,%s,scan=s%lld,shifts=h,block=size)\nn=sum(t[:,0])\nb=sum(t[:,3])\n",
+                     probe ? "e" : "p", g);
     if (probe)
         fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
-                                  "o=checkpoint(o+d*((b*m-f*c)*i))\np=checkpoint(p+e*((f*n-b*c)*i))\n");
+                                  "o=ptycho_move(o,d,(b*m-f*c)*i)\np=ptycho_move(p,e,(f*n-b*c)*i)\n");
     else
-        fv__bytes_printf(t->text, "o=checkpoint(o+d*(b/maximum(n,1e-300)))\n");
+        fv__bytes_printf(t->text, "o=ptycho_move(o,d,b/maximum(n,1e-300))\n");
 }
 
 static void write_least_squares(const writing *t) {
@@ -190,6 +253,12 @@ static void write_least_squares(const writing *t) {
 
 static fv_status check(const fv_infer *i, int64_t frames, fv_error *error) {
     const fv_image_type *f = &i->in[FRAMES]->image;
+    const ptycho        *given = i->params;
+    if ((given->positions_from || given->output.index == GIVES_POSITIONS) && !is_pie(given))
+        return fv_fail(error, FV_ERROR_USAGE, "positions are found by the methods epie, rpie and mpie only");
+    if (given->positions_from > given->iterations)
+        return fv_fail(error, FV_ERROR_USAGE, "positions_from is %lld, and there are %lld iterations",
+                       (long long)given->positions_from, (long long)given->iterations);
     if (f->ndim != 3 || fv_dtype_is_complex(f->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "frames must be real and have three axes (frame, y, x); they have %d", f->ndim);
     if (frames != f->shape[0])
@@ -228,7 +297,7 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const fv_image_type *f = &i->in[FRAMES]->image, *o = &i->in[OBJECT]->image;
     fv_wave_scan         at;
     int64_t              origin[2], extent[2];
-    FV_TRY(fv__waves_sort(&p->positions, i->arena, &at, origin, extent, error));
+    FV_TRY(fv__waves_sort(&p->positions, block_of(p), i->arena, &at, origin, extent, error));
     int64_t frames = at.scan.count / FV_SCAN_NUMBERS;
     FV_TRY(check(i, frames, error));
     FV_TRY(check_overlap(f, frames, extent, error));
@@ -242,18 +311,30 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
             scan[FV_SCAN_NUMBERS * k + FV_SCAN_Y] += (double)origin[0];
             scan[FV_SCAN_NUMBERS * k + FV_SCAN_X] += (double)origin[1];
         }
+        origin[0] = origin[1] = 0;
     }
-    writing t = { p, text, frames, p->method.index == LSQ ? FV_MAX(1, (frames + p->group - 1) / p->group) : 1 };
+    writing t = {
+        p, text, frames, p->method.index == LSQ ? FV_MAX(1, (frames + p->group - 1) / p->group) : 1, { origin[0], origin[1] }
+    };
+    if (is_pie(p)) write_between(&t, &at);
     write_list(text, "s", &at.scan);
     write_list(text, "h", &at.shifts);
+    fv__bytes_printf(text, "size = %lld\n", (long long)at.block);
     write_start(&t, i, size);
     if (p->method.index == LSQ) {
         write_groups(&t, &at.scan, i->in[MASK]->kind == FV_KIND_IMAGE);
         write_least_squares(&t);
-    } else
+    } else if (is_pie(p))
+        write_blocks(&t);
+    else
         write_projections(&t);
     if (p->output.index == GIVES_RESIDUALS)
         fv__bytes_printf(text, "rows\n");
+    else if (p->output.index == GIVES_RESIDUAL)
+        fv__bytes_printf(text, "left / maximum(all, 1e-300)\n");
+    else if (p->output.index == GIVES_POSITIONS)
+        fv__bytes_printf(text, "ptycho_positions(w, p, scan = s, shifts = h, block = size, origin = [%lld, %lld])\n",
+                         (long long)t.origin[0], (long long)t.origin[1]);
     else if (p->output.index == GIVES_OBJECT)
         fv__bytes_printf(text, "join_complex(o)\n");
     else
@@ -290,7 +371,11 @@ const fv_op FV_OP(ptycho) = {
         "raar: relaxed averaged alternating reflections, the choice for most scans; it needs memory (or disk) for the exit "
         "waves of all frames. beta near 0.9 converges faster, near 0.6 is calmer with noise. dm: the difference map, raar "
         "with beta = 1. lsq: least squares of the amplitudes by preconditioned gradients, with exact steps for object and probe "
-        "at once, group by group of frames; it keeps no exit waves.\n"
+        "at once, group by group of frames; it keeps no exit waves. epie, rpie, mpie: frames one after the other inside of "
+        "blocks; "
+        "blocks begin with the same object and probe, and their changes are averaged, weighted by light, after each iteration. "
+        "rpie takes larger steps where there is little light, mpie adds momentum (0.3 of a speed that keeps 0.7 of itself). They "
+        "can correct positions: from iteration positions_from on, each frame is moved to where it fits better.\n"
         "Object and probe are complex64. Without an object to begin with, the first row and column of the result are those of "
         "the first frame. Positions between pixels are rounded to an eighth of a pixel. Each iteration records its residual, "
         "sum |root of counts - amplitude| / sum of roots (of raar and dm for one frame in 16), which `fovea report` shows and "
@@ -298,11 +383,12 @@ const fv_op FV_OP(ptycho) = {
         "the same bits come out for any number of workers.",
     .citation =
         "Marchesini et al., SHARP: a distributed GPU-based ptychographic solver, J. Appl. Cryst. 49, 2016; Thibault et al., "
-        "Ultramicroscopy 109, 2009; Odstrcil, Menzel and Guizar-Sicairos, Optics Express 26, 2018",
+        "Ultramicroscopy 109, 2009; Odstrcil, Menzel and Guizar-Sicairos, Optics Express 26, 2018; "
+        "Maiden and Rodenburg, Ultramicroscopy 109, 2009 (ePIE); Maiden, Johnson and Li, Optica 4, 2017 (rPIE, mPIE)",
     .example = "o = complex_image(ones([128, 128]), phantom(\"cells\", [128, 128]) / 255)\n"
                "at = scan_positions(\"fermat\", 64, 8)\n"
                "p = make_probe(64, radius = 16, defocus = 200, counts = 1e6)\n"
                "frames = diffract(o, p, at)\n"
                "write(phase(ptycho(frames, p, positions = at, iterations = 20)), \"phase.tif\")",
-    .see = "diffract guess_probe make_probe phase amplitude",
+    .see = "diffract guess_probe make_probe phase amplitude try_orientations",
 };

@@ -4,10 +4,16 @@
 
 typedef struct {
     fv_wave_scan at;
+    int64_t      orientation;
 } ptycho_frames;
 enum { FRAMES, MASK };
 
-static const fv_param params[] = { FV_WAVE_SCAN_PARAMS, FV_PARAM_END };
+static const fv_param params[] = {
+    FV_WAVE_SCAN_PARAMS,
+    FV_PARAM(ptycho_frames, orientation, .def = "0", .min = 0, .max = 7,
+             .doc = "4: rows and columns of a frame change places; then 2: rows are flipped, 1: columns are; added up"),
+    FV_PARAM_END,
+};
 static const fv_input inputs[] = {
     { "frames", FV_KIND_IMAGE, .doc = "counts of each frame, zero frequency in the middle; axes frame y x" },
     { "mask", FV_KIND_IMAGE, .optional = true, .doc = "pixels of the detector that measure; 0: one that does not" },
@@ -33,7 +39,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         if (fv__wave_frame(&w, k)[FV_SCAN_FRAME] >= (double)f->shape[0])
             return fv_fail(error, FV_ERROR_USAGE, "scan names frame %g; there are %lld", fv__wave_frame(&w, k)[FV_SCAN_FRAME],
                            (long long)f->shape[0]);
-    int64_t shape[] = { w.blocks, w.height, FV_WAVES_BLOCK * w.width };
+    if (p->orientation & 4 && w.height != w.width)
+        return fv_fail(error, FV_ERROR_USAGE, "orientation = %lld exchanges rows and columns of frames that are not square",
+                       (long long)p->orientation);
+    int64_t shape[] = { w.blocks, w.block * w.height, w.width };
     fv_image_type_init(&i->out->image, FV_FLOAT32, 3, shape);
     return FV_OK;
 }
@@ -44,8 +53,8 @@ static void need(const fv_need *n, fv_region *in) {
     find(n, &w, NULL);
     in[FRAMES] = fv__region_whole(&n->in[FRAMES]->image);
     if (n->in[MASK]->kind == FV_KIND_IMAGE) in[MASK] = fv__region_whole(&n->in[MASK]->image);
-    int64_t end = FV_MIN((n->region.start[0] + n->region.size[0]) * FV_WAVES_BLOCK, w.frames);
-    for (int64_t f = n->region.start[0] * FV_WAVES_BLOCK; f < end; f++) {
+    int64_t end = FV_MIN((n->region.start[0] + n->region.size[0]) * w.block, w.frames);
+    for (int64_t f = n->region.start[0] * w.block; f < end; f++) {
         first = FV_MIN(first, fv__wave_frame(&w, f)[FV_SCAN_FRAME]);
         last = FV_MAX(last, fv__wave_frame(&w, f)[FV_SCAN_FRAME]);
     }
@@ -53,19 +62,36 @@ static void need(const fv_need *n, fv_region *in) {
     in[FRAMES].size[0] = (int64_t)(last - first) + 1;
 }
 
-static size_t scratch(const fv_need *n) { return (size_t)(n->in[FRAMES]->image.shape[2] * (2 + FV_WAVES_BLOCK)) * sizeof(float); }
+static size_t scratch(const fv_need *n) { return (size_t)(n->in[FRAMES]->image.shape[2] * 3) * sizeof(float); }
+
+/* The measured pixel of a frequency; the zero frequency is in the middle of a frame. */
+static void find_pixel(const fv_waves *w, int64_t orientation, int64_t y, int64_t x, int64_t pixel[2]) {
+    if (orientation & 2) y = (w->height - y) % w->height;
+    if (orientation & 1) x = (w->width - x) % w->width;
+    pixel[0] = ((orientation & 4 ? x : y) + w->height / 2) % w->height;
+    pixel[1] = ((orientation & 4 ? y : x) + w->width / 2) % w->width;
+}
+
+/* `count` pixels of a frame as numbers. */
+static void load(const fv_run *r, int64_t frame, const int64_t pixel[2], int64_t count, float *row, float *good) {
+    const fv_block *frames = r->in[FRAMES], *mask = r->in[MASK];
+    int64_t         at[3] = { frame, pixel[0], pixel[1] };
+    fv__kernels_current()->convert(row, FV_FLOAT32, fv__block_at(frames, at), frames->dtype, count);
+    for (int64_t x = 0; x < count; x++) good[x] = 1;
+    if (mask) fv__kernels_current()->convert(good, FV_FLOAT32, fv__block_at(mask, pixel), mask->dtype, count);
+}
 
 /* One row of one frame; the zero frequency moves to the corner. */
 static void fill_row(const fv_run *r, const fv_waves *w, int64_t frame, int64_t y, float *to) {
-    const fv_block *frames = r->in[FRAMES], *mask = r->in[MASK];
-    int64_t         from = (y + w->height / 2) % w->height, half = w->width / 2;
-    float          *row = r->scratch, *good = row + w->width, scale = (float)(w->height * w->width);
-    int64_t         at[3] = { frame, from, 0 }, pixel[2] = { from, 0 };
-    fv__kernels_current()->convert(row, FV_FLOAT32, fv__block_at(frames, at), frames->dtype, w->width);
-    for (int64_t x = 0; x < w->width; x++) good[x] = 1;
-    if (mask) fv__kernels_current()->convert(good, FV_FLOAT32, fv__block_at(mask, pixel), mask->dtype, w->width);
+    int64_t orientation = ((const ptycho_frames *)r->need.params)->orientation, pixel[2];
+    float  *row = r->scratch, *good = row + w->width, scale = (float)(w->height * w->width);
+    find_pixel(w, orientation, y, 0, pixel);
+    pixel[1] = 0;
+    if (!(orientation & 4)) load(r, frame, pixel, w->width, row, good);
     for (int64_t x = 0; x < w->width; x++) {
-        int64_t k = (x + half) % w->width;
+        find_pixel(w, orientation, y, x, pixel);
+        int64_t k = orientation & 4 ? 0 : pixel[1];
+        if (orientation & 4) load(r, frame, pixel, 1, row, good);
         to[x] = row[k] >= 0 && row[k] < INFINITY && good[k] != 0 ? sqrtf(row[k] * scale) : -1;
     }
 }
@@ -76,14 +102,13 @@ static fv_status run(fv_run *r, fv_error *error) {
     FV_TRY(find(&r->need, &w, error));
     for (int64_t b = 0; b < out->region.size[0]; b++)
         for (int64_t y = 0; y < out->region.size[1]; y++) {
-            float *row = (float *)r->scratch + 2 * w.width;
-            for (int64_t k = 0; k < FV_WAVES_BLOCK; k++) {
-                int64_t f = (out->region.start[0] + b) * FV_WAVES_BLOCK + k;
-                if (f < w.frames)
-                    fill_row(r, &w, (int64_t)fv__wave_frame(&w, f)[FV_SCAN_FRAME], out->region.start[1] + y, row + k * w.width);
-                else
-                    for (int64_t x = 0; x < w.width; x++) row[k * w.width + x] = -1;
-            }
+            int64_t line = out->region.start[1] + y;
+            int64_t f = (out->region.start[0] + b) * w.block + line / w.height;
+            float  *row = (float *)r->scratch + 2 * w.width;
+            if (f < w.frames)
+                fill_row(r, &w, (int64_t)fv__wave_frame(&w, f)[FV_SCAN_FRAME], line % w.height, row);
+            else
+                for (int64_t x = 0; x < w.width; x++) row[x] = -1;
             memcpy((float *)out->data + b * out->stride[0] + y * out->stride[1], row + out->region.start[2],
                    (size_t)out->region.size[2] * sizeof *row);
         }
@@ -111,7 +136,7 @@ const fv_op FV_OP(ptycho_frames) = {
     .passes = passes,
     .slab = slab,
     .doc =
-        "Roots of the counts times the root of the number of pixels, in blocks of 16 frames sorted in space, zero frequency at "
+        "Roots of the counts times the root of the number of pixels, in blocks of frames sorted in space, zero frequency at "
         "the corner. Where the mask is 0, and where a count is negative or not finite, nothing was measured: -1. ptycho writes "
         "itself in this and other steps; you need it only to build a method of your own.",
     .example = "write(ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, [0, 0, 0, 0, 1, 4, 0, 0, 2, 8, 3, 0], [0, 0]), "

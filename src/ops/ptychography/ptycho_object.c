@@ -27,7 +27,7 @@ static const fv_input inputs[] = {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     fv_waves w;
-    FV_TRY(fv__waves_again(i->params, i->in[SUMS], i->in[PROBE], &w, error));
+    FV_TRY(fv__waves_again(i->params, i->in[SUMS], true, i->in[PROBE], &w, error));
     return fv__waves_fit(&w, i->in[OBJECT], error);
 }
 
@@ -47,7 +47,7 @@ static void find_blocks(const fv_waves *w, const fv_region *region, int64_t *fir
 static void need(const fv_need *n, fv_region *in) {
     fv_waves w;
     int64_t  first, end, rows = n->in[SUMS]->image.shape[1];
-    fv__waves_again(n->params, n->in[SUMS], n->in[PROBE], &w, NULL);
+    fv__waves_again(n->params, n->in[SUMS], true, n->in[PROBE], &w, NULL);
     find_blocks(&w, &n->region, &first, &end);
     in[SUMS] = in[FACTS] = fv__region_whole(&n->in[SUMS]->image);
     in[SUMS].start[0] = first;
@@ -64,9 +64,9 @@ static void need(const fv_need *n, fv_region *in) {
 static size_t scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float); }
 
 /* Adds `count` numbers of a block's sums, from number `at` on; they may go on in the next row of the image. */
-static void add_numbers(const fv_waves *w, const fv_block *sums, int64_t block, int64_t at, int64_t count, float *to) {
+static void add_numbers(const fv_waves *w, const fv_wave_plane *sums, int64_t at, int64_t count, float *to) {
     while (count > 0) {
-        const float *from = (float *)sums->data + block * sums->stride[0] + at / w->row * sums->stride[1] + at % w->row;
+        const float *from = sums->data + at / w->row * sums->row + at % w->row;
         int64_t      n = FV_MIN(count, w->row - at % w->row);
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) to[x] += from[x];
@@ -76,21 +76,23 @@ static void add_numbers(const fv_waves *w, const fv_block *sums, int64_t block, 
     }
 }
 
-static void add_row(const fv_waves *w, const fv_block *sums, int64_t y, int64_t x0, int64_t n, float *to) {
-    int64_t plane = w->box_height * w->box_width;
-    for (int64_t b = 0; b < sums->region.size[0]; b++) {
-        fv_wave_box box = fv__waves_box(w, sums->region.start[0] + b);
+static void add_row(const fv_waves *w, const fv_run *r, int64_t y, int64_t x0, int64_t n, float *to) {
+    int64_t          plane = w->box_height * w->box_width;
+    const fv_region *blocks = &r->in[SUMS]->region;
+    for (int64_t b = blocks->start[0]; b < blocks->start[0] + blocks->size[0]; b++) {
+        fv_wave_box box = fv__waves_box(w, b);
         int64_t     first = FV_MAX(box.x, x0), end = FV_MIN(box.x + box.width, x0 + n);
         if (y < box.y || y >= box.y + box.height || first >= end) continue;
+        fv_wave_plane sums = fv__wave_plane(r, SUMS, b);
         for (int part = 0; part < 3; part++)
-            add_numbers(w, sums, b, part * plane + (y - box.y) * w->box_width + first - box.x, end - first,
+            add_numbers(w, &sums, part * plane + (y - box.y) * w->box_width + first - box.x, end - first,
                         to + part * n + first - x0);
     }
 }
 
-static float find_damping(const fv_block *facts, double damping) {
+static float find_damping(const fv_run *r, double damping) {
     float most = 0;
-    for (int64_t b = 0; b < facts->region.size[0]; b++) most = FV_MAX(most, ((float *)facts->data)[b * facts->stride[0]]);
+    for (int64_t b = 0; b < r->in[FACTS]->region.size[0]; b++) most = FV_MAX(most, *fv__wave_plane(r, FACTS, b).data);
     return FV_MAX((float)damping * most, 1e-30f);
 }
 
@@ -98,13 +100,13 @@ static fv_status run(fv_run *r, fv_error *error) {
     const ptycho_object *p = r->need.params;
     const fv_block      *out = r->out, *object = r->in[OBJECT];
     int64_t              n = out->region.size[2];
-    float               *sums = r->scratch, damping = find_damping(r->in[FACTS], p->damping);
+    float               *sums = r->scratch, damping = find_damping(r, p->damping);
     float                old = p->kind.index == REPLACE;
     fv_waves             w;
-    FV_TRY(fv__waves_again(r->need.params, r->need.in[SUMS], r->need.in[PROBE], &w, error));
+    FV_TRY(fv__waves_again(r->need.params, r->need.in[SUMS], true, r->need.in[PROBE], &w, error));
     for (int64_t y = 0; y < out->region.size[0]; y++) {
         memset(sums, 0, (size_t)(3 * n) * sizeof *sums);
-        add_row(&w, r->in[SUMS], out->region.start[0] + y, out->region.start[2], n, sums);
+        add_row(&w, r, out->region.start[0] + y, out->region.start[2], n, sums);
         for (int64_t part = 0; part < out->region.size[1]; part++) {
             const float *num = sums + (out->region.start[1] + part) * n, *den = sums + 2 * n;
             const float *before = (float *)object->data + y * object->stride[0] + part * object->stride[1];
@@ -118,7 +120,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, 3 * sizeof *chunk);
-    chunk[0] = FV_MAX(64, (chunk[0] + 7) / 8);
+    chunk[0] = FV_MAX(64, (chunk[0] + 3) / 4);
 }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };

@@ -1,11 +1,11 @@
 /* ptycho_probe: the probe that fits the waves best, from the sums of ptycho_overlap, and its shifted copies.
  *
- * Written as a change of the probe before: what the sums say beyond it is shifted back, class by class, and added. So a probe
- * that explains the waves stays exactly as it is.
+ * Written as a change of the probe before: what the sums say beyond it is added. So a probe that explains the waves stays exactly
+ * as it is.
  */
 #include "op/scratch.h"
+#include "ops/ptychography/exit_waves.h"
 #include "ops/ptychography/probe_classes.h"
-#include "ops/ptychography/whole_pieces.h"
 
 typedef struct {
     fv_list   shifts;
@@ -41,29 +41,31 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (a->ndim != 4 || a->dtype != FV_FLOAT32 || a->shape[2] != 2 || classes < 1 || p->shifts.count % 2 || a->shape[0] % classes)
         return fv_fail(error, FV_ERROR_USAGE, "probe must be float32: class and mode, y, part, x");
     int64_t modes = a->shape[0] / classes;
-    if (s->ndim != 3 || s->dtype != FV_FLOAT32 || s->shape[0] != a->shape[1] || s->shape[2] != a->shape[3] ||
-        s->shape[1] != classes * (2 * modes + 1))
+    if (s->ndim != 4 || s->dtype != FV_FLOAT32 || s->shape[1] != a->shape[1] || s->shape[3] != a->shape[3] ||
+        s->shape[2] != 2 * modes + 1)
         return fv_fail(error, FV_ERROR_USAGE, "overlap is not what ptycho_overlap gives for this probe");
     return FV_OK;
 }
 
+/* Of the probe before only the class that is not shifted. */
 static void need(const fv_need *n, fv_region *in) {
     for (int k = 0; k < 2; k++) in[k] = fv__region_whole(&n->in[k]->image);
+    in[PROBE].size[0] = modes_of(n);
 }
 
 typedef struct {
     fv_probe_classes c;
-    float           *den;   /* of all classes */
-    float           *probe; /* the result, and room for it where only a part of it is wanted */
-    int64_t          plane;
+    float           *den, *change; /* sums over all blocks */
+    float           *probe;        /* the new one, not shifted: rows of re and im */
 } work;
 
 static size_t lay_out(const fv_need *n, work *k, void *memory) {
     const fv_image_type *a = &n->in[PROBE]->image;
     fv_scratch           pieces = { memory };
-    k->plane = a->shape[1] * 2 * a->shape[3];
-    k->probe = fv__scratch_take(&pieces, fv__piece_room(n, 0));
-    k->den = fv__scratch_take(&pieces, a->shape[1] * a->shape[3] * (int64_t)sizeof(float));
+    int64_t              plane = a->shape[1] * a->shape[3] * (int64_t)sizeof(float);
+    k->probe = fv__scratch_take(&pieces, 2 * plane);
+    k->den = fv__scratch_take(&pieces, plane);
+    k->change = fv__scratch_take(&pieces, a->shape[1] * fv__plane_stride(a->shape[3]) * (int64_t)sizeof(float));
     return pieces.used + fv__probe_classes_lay_out(&k->c, a->shape[1], a->shape[3], &((const ptycho_probe *)n->params)->shifts,
                                                    memory ? (char *)memory + pieces.used : NULL);
 }
@@ -73,81 +75,83 @@ static size_t scratch(const fv_need *n) {
     return lay_out(n, &k, NULL);
 }
 
-/* |object|^2 of all classes, and what damping adds to it. */
-static float sum_weights(const work *k, const fv_block *overlap, int64_t modes, double damping) {
-    int64_t n = k->c.width, each = 2 * modes + 1;
-    float   most = 0;
-    memset(k->den, 0, (size_t)(k->c.height * n) * sizeof *k->den);
-    for (int64_t y = 0; y < k->c.height; y++)
-        for (int64_t class = 0; class < overlap->region.size[1] / each; class ++) {
-            const float *from = (float *)overlap->data + y * overlap->stride[0] + (class * each + 2 * modes) * overlap->stride[1];
+/* Adds `lines` lines of each row of all blocks, in their order. */
+static void add_blocks(const work *k, const fv_run *r, int64_t line, int64_t lines, float *sum, int64_t stride) {
+    int64_t n = k->c.width;
+    for (int64_t y = 0; y < k->c.height; y++) memset(sum + y * stride, 0, (size_t)(lines * n) * sizeof *sum);
+    for (int64_t b = 0; b < r->in[OVERLAP]->region.size[0]; b++) {
+        fv_wave_plane from = fv__wave_plane(r, OVERLAP, b);
+        for (int64_t y = 0; y < k->c.height; y++)
+            for (int64_t l = 0; l < lines; l++) {
+                const float *row = from.data + y * from.row + (line + l) * from.part;
+                float *restrict to = sum + y * stride + l * n;
 #pragma GCC ivdep
-            for (int64_t x = 0; x < n; x++) k->den[y * n + x] += from[x];
-        }
-    for (int64_t i = 0; i < k->c.height * n; i++) most = FV_MAX(most, k->den[i]);
-    return FV_MAX((float)damping * most, 1e-30f);
-}
-
-/* What the sums of a class say beyond the probe before: num - den * probe. */
-static void take_class(const work *k, const fv_run *r, int64_t class, int64_t mode, int64_t modes, float old) {
-    const fv_block *overlap = r->in[OVERLAP], *probe = r->in[PROBE];
-    int64_t         n = k->c.width, each = 2 * modes + 1;
-    for (int64_t y = 0; y < k->c.height; y++) {
-        const float *row = (float *)overlap->data + y * overlap->stride[0] + class * each * overlap->stride[1];
-        const float *den = row + 2 * modes * overlap->stride[1];
-        const float *p = (float *)probe->data + (class * modes + mode) * probe->stride[0] + y * probe->stride[1];
-        float       *to = k->c.plane + y * k->c.stride;
-        for (int part = 0; part < 2; part++)
-#pragma GCC ivdep
-            for (int64_t x = 0; x < n; x++)
-                to[part * n + x] =
-                    row[(2 * mode + part) * overlap->stride[1] + x] - old * den[x] * p[part * probe->stride[2] + x];
+                for (int64_t x = 0; x < n; x++) to[x] += row[x];
+            }
     }
 }
 
-static void update_mode(work *k, const fv_run *r, int64_t mode, int64_t modes, float added, float old) {
+/* The new probe of a mode, not shifted. */
+static void update_mode(work *k, const fv_run *r, int64_t mode, float added, float old) {
     const fv_block *probe = r->in[PROBE];
-    int64_t         classes = k->c.shifts->count / 2, n = k->c.width;
-    float          *change = k->c.spectrum, whole = 1 / (float)(k->c.height * n);
-    if (classes == 1) {
-        take_class(k, r, 0, mode, modes, old);
-        change = k->c.plane;
-        whole = 1;
-    } else {
-        for (int64_t class = 0; class < classes; class ++) {
-            take_class(k, r, class, mode, modes, old);
-            fv__probe_classes_add(&k->c, class, !class);
-        }
-        FV_ISA_NAME(fv__plane_fourier)(&k->c.fourier, change, k->c.stride, true);
+    int64_t         n = k->c.width;
+    float           whole = 1;
+    add_blocks(k, r, 2 * mode, 2, k->change, k->c.stride);
+    if (k->c.shifts->count > 2) {
+        FV_ISA_NAME(fv__plane_fourier)(&k->c.fourier, k->change, k->c.stride, true);
+        whole = 1 / (float)(k->c.height * n);
     }
-    float *to = k->probe + mode * k->plane;
     for (int64_t y = 0; y < k->c.height; y++) {
-        const float *p = (float *)probe->data + mode * probe->stride[0] + y * probe->stride[1], *d = change + y * k->c.stride;
+        const float *p = (float *)probe->data + mode * probe->stride[0] + y * probe->stride[1], *d = k->change + y * k->c.stride;
         for (int part = 0; part < 2; part++)
 #pragma GCC ivdep
             for (int64_t x = 0; x < n; x++)
-                to[(2 * y + part) * n + x] =
+                k->probe[(2 * y + part) * n + x] =
                     old * p[part * probe->stride[2] + x] + d[part * n + x] * whole / (k->den[y * n + x] + added);
     }
-    fv__probe_classes_fill(&k->c, to, modes * k->plane);
+}
+
+/* Its planes of the region, shifted. */
+static void put_classes(work *k, const fv_run *r, int64_t mode, int64_t modes) {
+    const fv_block *out = r->out;
+    int64_t         n = k->c.width, end = out->region.start[0] + out->region.size[0];
+    bool            open = false;
+    for (int64_t plane = out->region.start[0]; plane < end; plane++) {
+        if (plane % modes != mode) continue;
+        const float *from = k->probe;
+        int64_t      stride = 2 * n;
+        if (plane / modes) {
+            if (!open) fv__probe_classes_open(&k->c, k->probe);
+            open = true;
+            fv__probe_classes_shift(&k->c, k->c.shifts->value + 2 * (plane / modes));
+            from = k->c.plane;
+            stride = k->c.stride;
+        }
+        for (int64_t y = 0; y < out->region.size[1]; y++)
+            for (int64_t part = 0; part < out->region.size[2]; part++) {
+                int64_t at[4] = { plane, out->region.start[1] + y, out->region.start[2] + part, out->region.start[3] };
+                memcpy(fv__block_at(out, at), from + at[1] * stride + at[2] * n + at[3],
+                       (size_t)out->region.size[3] * sizeof *from);
+            }
+    }
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     const ptycho_probe *p = r->need.params;
     int64_t             modes = modes_of(&r->need);
-    fv_region           whole = fv__region_whole(&r->need.out->image);
-    bool                direct = fv__piece_direct(r->out, &r->need.out->image, 0);
     work                k;
     (void)error;
     lay_out(&r->need, &k, r->scratch);
-    if (direct) k.probe = r->out->data;
-    float added = sum_weights(&k, r->in[OVERLAP], modes, p->damping);
-    for (int64_t m = 0; m < modes; m++) update_mode(&k, r, m, modes, added, p->kind.index == REPLACE);
-    if (!direct) fv__piece_put(r->out, &whole, k.probe);
+    add_blocks(&k, r, 2 * modes, 1, k.den, k.c.width);
+    float added = FV_MAX((float)p->damping * fv__lanes_most(k.den, k.c.height * k.c.width), 1e-30f);
+    for (int64_t m = 0; m < modes; m++) {
+        update_mode(&k, r, m, added, p->kind.index == REPLACE);
+        put_classes(&k, r, m, modes);
+    }
     return FV_OK;
 }
 
-/* All at once. */
+/* In one: whoever needs it needs all classes, and would put pieces together again. */
 static void slab(const fv_need *n, int64_t *chunk) { memcpy(chunk, n->out->image.shape, 4 * sizeof *chunk); }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
@@ -157,7 +161,7 @@ const fv_op FV_OP(ptycho_probe) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "the probe that fits exit waves best: a step of ptycho",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_probe),

@@ -24,7 +24,7 @@ static const fv_input inputs[] = {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     fv_waves w;
-    FV_TRY(fv__waves_again(i->params, i->in[WAVES], i->in[PROBE], &w, error));
+    FV_TRY(fv__waves_again(i->params, i->in[WAVES], false, i->in[PROBE], &w, error));
     FV_TRY(fv__waves_fit(&w, i->in[OBJECT], error));
     FV_TRY(fv__waves_fit(&w, i->in[OBJECT_CHANGE], error));
     if (i->in[PROBE_CHANGE]->image.ndim != 4 ||
@@ -36,11 +36,11 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static void need(const fv_need *n, fv_region *in) {
     fv_waves w;
-    fv__waves_again(n->params, n->in[WAVES], n->in[PROBE], &w, NULL);
+    fv__waves_again(n->params, n->in[WAVES], false, n->in[PROBE], &w, NULL);
     in[WAVES] = fv__region_whole(&n->in[WAVES]->image);
     in[WAVES].start[0] = n->region.start[0];
     in[WAVES].size[0] = n->region.size[0];
-    in[WAVES].size[1] = w.height;
+    in[WAVES].size[1] = w.wave_rows;
     in[OBJECT] = in[OBJECT_CHANGE] = fv__waves_window(&w, n->region.start[0], n->region.size[0]);
     in[PROBE] = in[PROBE_CHANGE] = fv__region_whole(&n->in[PROBE]->image);
 }
@@ -53,7 +53,7 @@ typedef struct {
 
 static size_t lay_out(const fv_need *n, work *k, void *memory) {
     fv_scratch pieces = { memory };
-    fv__waves_again(n->params, n->in[WAVES], n->in[PROBE], &k->w, NULL);
+    fv__waves_again(n->params, n->in[WAVES], false, n->in[PROBE], &k->w, NULL);
     k->a = fv__scratch_take(&pieces, 2 * k->w.width * (int64_t)sizeof(float));
     k->b = fv__scratch_take(&pieces, 2 * k->w.width * (int64_t)sizeof(float));
     k->product = fv__scratch_take(&pieces, k->w.width * (int64_t)sizeof(float));
@@ -83,12 +83,12 @@ static void add_products(work *k, const float *u, const float *v, int sum) {
     fv__lanes_add(to, n, k->lanes[sum]);
 }
 
-static void add_row(work *k, const fv_run *r, const double *at, int64_t mode, int64_t y, const float *wave) {
-    const fv_block *object = r->in[OBJECT], *change = r->in[OBJECT_CHANGE], *probe = r->in[PROBE], *other = r->in[PROBE_CHANGE];
+static void add_row(work *k, const fv_run *r, const double *at, const fv_wave_plane *probe, const fv_wave_plane *other, int64_t y,
+                    const float *wave) {
+    const fv_block *object = r->in[OBJECT], *change = r->in[OBJECT_CHANGE];
     int64_t         corner[3] = { (int64_t)at[FV_SCAN_Y] + y, 0, (int64_t)at[FV_SCAN_X] };
-    int64_t         place[4] = { (int64_t)at[FV_SCAN_CLASS] * k->w.modes + mode, y, 0, 0 };
-    multiply(fv__block_at(probe, place), probe->stride[2], fv__block_at(change, corner), change->stride[1], k->w.width, k->a);
-    multiply(fv__block_at(other, place), other->stride[2], fv__block_at(object, corner), object->stride[1], k->w.width, k->b);
+    multiply(probe->data + y * probe->row, probe->part, fv__block_at(change, corner), change->stride[1], k->w.width, k->a);
+    multiply(other->data + y * other->row, other->part, fv__block_at(object, corner), object->stride[1], k->w.width, k->b);
     add_products(k, k->a, k->a, 0);
     add_products(k, k->b, k->b, 1);
     add_products(k, k->a, k->b, 2);
@@ -97,20 +97,22 @@ static void add_row(work *k, const fv_run *r, const double *at, int64_t mode, in
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    const fv_block *out = r->out, *waves = r->in[WAVES];
+    const fv_block *out = r->out;
     work            k;
     (void)error;
     lay_out(&r->need, &k, r->scratch);
     for (int64_t b = 0; b < out->region.size[0]; b++) {
-        int64_t     block = out->region.start[0] + b;
-        fv_wave_box box = fv__waves_box(&k.w, block);
-        double     *to = (double *)out->data + b * out->stride[0], sums[SUMS] = { 0 };
+        int64_t       block = out->region.start[0] + b;
+        fv_wave_box   box = fv__waves_box(&k.w, block);
+        double       *to = (double *)out->data + b * out->stride[0], sums[SUMS] = { 0 };
+        fv_wave_plane waves = fv__wave_plane(r, WAVES, block);
         for (int64_t f = 0; f < box.frames * k.w.modes; f++) {
-            const double *at = fv__wave_frame(&k.w, block * FV_WAVES_BLOCK + f / k.w.modes);
+            const double *at = fv__wave_frame(&k.w, block * k.w.block + f / k.w.modes);
+            int64_t       plane = (int64_t)at[FV_SCAN_CLASS] * k.w.modes + f % k.w.modes;
+            fv_wave_plane probe = fv__wave_plane(r, PROBE, plane), other = fv__wave_plane(r, PROBE_CHANGE, plane);
             memset(k.lanes, 0, sizeof k.lanes);
             for (int64_t y = 0; y < k.w.height; y++)
-                add_row(&k, r, at, f % k.w.modes, y,
-                        (float *)waves->data + b * waves->stride[0] + y * waves->stride[1] + f * 2 * k.w.width);
+                add_row(&k, r, at, &probe, &other, y, waves.data + (f * k.w.height + y) * waves.row);
             for (int s = 0; s < SUMS; s++) sums[s] += fv__lanes_sum(k.lanes[s]);
         }
         memcpy(to, sums + out->region.start[1], (size_t)out->region.size[1] * sizeof *sums);
@@ -139,7 +141,7 @@ const fv_op FV_OP(ptycho_steps) = {
     .passes = passes,
     .slab = slab,
     .doc =
-        "Five sums for each block of 16 frames, as float64: with A = probe times change of the object and B = object times "
+        "Five sums for each block of frames, as float64: with A = probe times change of the object and B = object times "
         "change "
         "of the probe, |A|^2, |B|^2, Re conj(A) B, Re conj(A) error, Re conj(B) error. The least squares of what is left of the "
         "error waves follow from two linear equations.",

@@ -16,28 +16,28 @@ static const fv_input inputs[] = {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     fv_waves w;
-    FV_TRY(fv__waves_again(i->params, i->in[WAVES], i->in[PROBE], &w, error));
+    FV_TRY(fv__waves_again(i->params, i->in[WAVES], false, i->in[PROBE], &w, error));
     fv__waves_type(&w, true, &i->out->image);
     return FV_OK;
 }
 
 static void need(const fv_need *n, fv_region *in) {
     fv_waves w;
-    fv__waves_again(n->params, n->in[WAVES], n->in[PROBE], &w, NULL);
+    fv__waves_again(n->params, n->in[WAVES], false, n->in[PROBE], &w, NULL);
     in[WAVES] = fv__region_whole(&n->in[WAVES]->image);
     in[WAVES].start[0] = n->region.start[0];
     in[WAVES].size[0] = n->region.size[0];
-    in[WAVES].size[1] = w.height;
+    in[WAVES].size[1] = w.wave_rows;
     in[PROBE] = fv__region_whole(&n->in[PROBE]->image);
 }
 
 static size_t scratch(const fv_need *n) { return (size_t)fv__piece_room(n, 1); }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    const fv_block *out = r->out, *waves = r->in[WAVES], *probe = r->in[PROBE];
+    const fv_block *out = r->out;
     bool            direct = fv__piece_direct(out, &r->need.out->image, 1);
     fv_waves        w;
-    FV_TRY(fv__waves_again(r->need.params, r->need.in[WAVES], r->need.in[PROBE], &w, error));
+    FV_TRY(fv__waves_again(r->need.params, r->need.in[WAVES], false, r->need.in[PROBE], &w, error));
     for (int64_t b = 0; b < out->region.size[0]; b++) {
         int64_t     block = out->region.start[0] + b;
         fv_wave_box box = fv__waves_box(&w, block);
@@ -46,11 +46,11 @@ static fv_status run(fv_run *r, fv_error *error) {
         piece.start[0] = block;
         piece.size[0] = 1;
         memset(sums, 0, (size_t)(w.sum_rows * w.row) * sizeof *sums);
+        fv_wave_plane waves = fv__wave_plane(r, WAVES, block);
         for (int64_t k = 0; k < box.frames * w.modes; k++) {
-            const double *at = fv__wave_frame(&w, block * FV_WAVES_BLOCK + k / w.modes);
-            fv_wave_rows  rows = { (float *)waves->data + b * waves->stride[0] + k * 2 * w.width,
-                                   (float *)probe->data + ((int64_t)at[FV_SCAN_CLASS] * w.modes + k % w.modes) * probe->stride[0],
-                                   waves->stride[1], probe->stride[1], probe->stride[2] };
+            const double *at = fv__wave_frame(&w, block * w.block + k / w.modes);
+            int64_t       plane = (int64_t)at[FV_SCAN_CLASS] * w.modes + k % w.modes;
+            fv_wave_rows  rows = { waves.data + k * w.height * waves.row, waves.row, fv__wave_plane(r, PROBE, plane) };
             fv__wave_sums(&w, &rows, (int64_t)at[FV_SCAN_Y] - box.y, (int64_t)at[FV_SCAN_X] - box.x, sums);
         }
         fv__wave_tail(&w, (double[2]){ 0, 0 }, sums);

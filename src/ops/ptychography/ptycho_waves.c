@@ -6,6 +6,7 @@
  */
 #include "op/scratch.h"
 #include "ops/ptychography/exit_waves.h"
+#include "ops/ptychography/measured_waves.h"
 #include "ops/ptychography/whole_pieces.h"
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
 } ptycho_waves;
 enum { AMPLITUDES, OBJECT, PROBE, BEFORE };
 enum { RELAXED, ERROR_WAVES };
+enum { SAMPLED = 16 }; /* of so many frames one tells the residual of relaxed waves */
 
 static const fv_param params[] = {
     FV_WAVE_SCAN_PARAMS,
@@ -52,29 +54,21 @@ static void need(const fv_need *n, fv_region *in) {
     if (n->in[BEFORE]->kind == FV_KIND_IMAGE) in[BEFORE] = fv__region_whole(&n->in[BEFORE]->image);
     in[BEFORE].start[0] = n->region.start[0];
     in[BEFORE].size[0] = n->region.size[0];
-    in[BEFORE].size[1] = w.height; /* without the sums */
+    in[BEFORE].size[1] = w.wave_rows; /* without the sums */
 }
 
 typedef struct {
-    fv_waves         w;
-    fv_plane_fourier fourier;
-    float           *planes;    /* of all modes */
-    float           *size, *by; /* of a row */
-    int64_t          stride, plane;
-    void            *memory, *room;
+    fv_waves          w;
+    fv_measured_waves m;
+    void             *room;
 } work;
 
 static size_t lay_out(const fv_need *n, work *k, void *memory) {
     fv_scratch pieces = { memory };
     fv__waves_of(n->params, n->in[AMPLITUDES], n->in[PROBE], &k->w, NULL);
-    k->stride = fv__plane_stride(k->w.width);
-    k->plane = k->w.height * k->stride;
-    k->planes = fv__scratch_take(&pieces, k->w.modes * k->plane * (int64_t)sizeof(float));
     k->room = fv__scratch_take(&pieces, fv__piece_room(n, 1));
-    k->size = fv__scratch_take(&pieces, k->w.width * (int64_t)sizeof(float));
-    k->by = fv__scratch_take(&pieces, k->w.width * (int64_t)sizeof(float));
-    k->memory = fv__scratch_take(&pieces, FV_ISA_NAME(fv__plane_fourier_bytes)(k->w.height, k->w.width));
-    return pieces.used;
+    return pieces.used +
+           fv__measured_lay_out(&k->m, k->w.height, k->w.width, k->w.modes, memory ? (char *)memory + pieces.used : NULL);
 }
 
 static size_t scratch(const fv_need *n) {
@@ -84,17 +78,28 @@ static size_t scratch(const fv_need *n) {
 
 /* One frame: where its parts lie. */
 typedef struct {
-    const float *probe, *object, *amplitude, *before; /* before NULL: none */
-    float       *wave;
-    int64_t      probe_mode, probe_row, probe_part, object_row, object_part, amplitude_row, wave_row, before_row;
+    fv_wave_plane probe[FV_WAVES_MODES];
+    fv_measured   measured;
+    const float  *object, *before; /* before NULL: none */
+    float        *wave;
+    int64_t       object_row, object_part, wave_row, before_row;
 } frame;
+
+/* Where row y of a mode is. */
+static const float *probe_row(const frame *f, int mode, int64_t y) { return f->probe[mode].data + y * f->probe[mode].row; }
+static const float *before_row(const work *k, const frame *f, int mode, int64_t y) {
+    return f->before + (mode * k->w.height + y) * f->before_row;
+}
+static float *wave_row(const work *k, const frame *f, int mode, int64_t y) {
+    return f->wave + (mode * k->w.height + y) * f->wave_row;
+}
 
 /* re, im: factor * probe * object - less * before; of row y of a mode. */
 static void leave(const work *k, const frame *f, int mode, int64_t y, float factor, bool less, float *restrict re) {
     int64_t      n = k->w.width;
-    const float *p = f->probe + mode * f->probe_mode + y * f->probe_row, *q = p + f->probe_part;
+    const float *p = probe_row(f, mode, y), *q = p + f->probe[mode].part;
     const float *o = f->object + y * f->object_row, *i = o + f->object_part;
-    const float *a = less ? f->before + y * f->before_row + mode * 2 * n : p, *b = a + n;
+    const float *a = less ? before_row(k, f, mode, y) : p, *b = a + n;
     float *restrict im = re + n;
     if (less)
 #pragma GCC ivdep
@@ -112,76 +117,21 @@ static void leave(const work *k, const frame *f, int mode, int64_t y, float fact
 
 static void spread_out(const work *k, const frame *f, float factor, bool less) {
     for (int m = 0; m < k->w.modes; m++) {
-        float *plane = k->planes + m * k->plane;
-        for (int64_t y = 0; y < k->w.height; y++) leave(k, f, m, y, factor, less, plane + y * k->stride);
-        FV_ISA_NAME(fv__plane_fourier)(&k->fourier, plane, k->stride, false);
+        float *plane = k->m.planes + m * k->m.plane;
+        for (int64_t y = 0; y < k->w.height; y++) leave(k, f, m, y, factor, less, plane + y * k->m.stride);
+        fv__measured_transform(&k->m, m, false);
     }
-}
-
-/* Amplitudes of row y, all modes together. */
-static void find_sizes(const work *k, int64_t y) {
-    int64_t n = k->w.width;
-    float *restrict size = k->size;
-    memset(size, 0, (size_t)n * sizeof *size);
-    for (int64_t m = 0; m < k->w.modes; m++) {
-        const float *re = k->planes + m * k->plane + y * k->stride, *im = re + n;
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) size[x] += re[x] * re[x] + im[x] * im[x];
-    }
-#pragma GCC ivdep
-    for (int64_t x = 0; x < n; x++) size[x] = sqrtf(size[x]);
-}
-
-static void scale_row(const work *k, const float *given, int64_t y) {
-    int64_t n = k->w.width;
-    float   whole = 1 / (float)(k->w.height * n);
-    float *restrict by = k->by;
-    const float *size = k->size;
-#pragma GCC ivdep
-    for (int64_t x = 0; x < n; x++) by[x] = given[x] >= 0 ? given[x] / (size[x] > 1e-20f ? size[x] : 1e-20f) * whole : whole;
-    for (int64_t m = 0; m < k->w.modes; m++) {
-        float *restrict re = k->planes + m * k->plane + y * k->stride, *restrict im = re + n;
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) {
-            re[x] *= by[x];
-            im[x] *= by[x];
-        }
-    }
-}
-
-/* Waves in all planes are compared with the measured amplitudes, and get them if scale says so. sums: differences from them, and
- * these themselves; NULL: nobody asks. */
-static void compare(const work *k, const frame *f, bool scale, double *sums) {
-    int64_t n = k->w.width;
-    float   left[FV_WAVE_LANES] = { 0 }, measured[FV_WAVE_LANES] = { 0 };
-    for (int64_t y = 0; y < k->w.height; y++) {
-        const float *a = f->amplitude + y * f->amplitude_row;
-        find_sizes(k, y);
-        if (scale) scale_row(k, a, y);
-        if (!sums) continue;
-        float *restrict away = k->by;
-        const float *size = k->size;
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) away[x] = a[x] >= 0 ? fabsf(a[x] - size[x]) : 0;
-        fv__lanes_add(away, n, left);
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) away[x] = a[x] >= 0 ? a[x] : 0;
-        fv__lanes_add(away, n, measured);
-    }
-    if (!sums) return;
-    sums[0] += fv__lanes_sum(left);
-    sums[1] += fv__lanes_sum(measured);
 }
 
 /* z <- keep z + share s + plane * beta; without waves before there is no z. */
 static void come_back(const work *k, const frame *f, int mode, int64_t y, float share, float beta) {
     int64_t      n = k->w.width;
-    const float *p = f->probe + mode * f->probe_mode + y * f->probe_row, *q = p + f->probe_part;
+    const float *p = probe_row(f, mode, y), *q = p + f->probe[mode].part;
     const float *o = f->object + y * f->object_row, *i = o + f->object_part;
-    const float *v = k->planes + mode * k->plane + y * k->stride, *w = v + n;
-    float *restrict re = f->wave + y * f->wave_row + mode * 2 * n, *restrict im = re + n;
+    const float *v = k->m.planes + mode * k->m.plane + y * k->m.stride, *w = v + n;
+    float *restrict re = wave_row(k, f, mode, y), *restrict im = re + n;
     if (f->before) {
-        const float *a = f->before + y * f->before_row + mode * 2 * n, *b = a + n;
+        const float *a = before_row(k, f, mode, y), *b = a + n;
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) {
             re[x] = beta * (a[x] + v[x]) + share * (p[x] * o[x] - q[x] * i[x]);
@@ -199,64 +149,63 @@ static void fill_wave(const work *k, const frame *f, const ptycho_waves *p) {
     float beta = p->kind.index == RELAXED ? (float)p->beta : 1, share = f->before ? 1 - 2 * beta : 1 - beta;
     if (p->kind.index != RELAXED) share = -1;
     for (int m = 0; m < k->w.modes; m++) {
-        FV_ISA_NAME(fv__plane_fourier)(&k->fourier, k->planes + m * k->plane, k->stride, true);
+        fv__measured_transform(&k->m, m, true);
         for (int64_t y = 0; y < k->w.height; y++) come_back(k, f, m, y, share, beta);
     }
 }
 
-/* sampled: of relaxed waves, whether this frame is the one of its block by which the residual of s is followed. */
+/* sampled: of relaxed waves, whether this frame is one of those by which the residual of s is followed. */
 static void update(const work *k, const frame *f, const ptycho_waves *p, bool sampled, double sums[2]) {
     if (p->kind.index == RELAXED && sampled && f->before) {
         spread_out(k, f, 1, false);
-        compare(k, f, false, sums);
+        fv__measured_compare(&k->m, &f->measured, false, sums);
     }
     if (p->kind.index == RELAXED && f->before)
         spread_out(k, f, 2, true);
     else
         spread_out(k, f, 1, false);
-    compare(k, f, true, p->kind.index == RELAXED && (f->before || !sampled) ? NULL : sums);
+    fv__measured_compare(&k->m, &f->measured, true, p->kind.index == RELAXED && (f->before || !sampled) ? NULL : sums);
     fill_wave(k, f, p);
 }
 
 static void add_sums(const work *k, const frame *f, int64_t y, int64_t x, float *sums) {
     for (int m = 0; m < k->w.modes; m++)
-        fv__wave_sums(&k->w,
-                      &(fv_wave_rows){ f->wave + m * 2 * k->w.width, f->probe + m * f->probe_mode, f->wave_row, f->probe_row,
-                                       f->probe_part },
-                      y, x, sums);
+        fv__wave_sums(&k->w, &(fv_wave_rows){ wave_row(k, f, m, 0), f->wave_row, f->probe[m] }, y, x, sums);
+}
+
+static frame find_frame(const work *k, const fv_run *r, int64_t index, int64_t b, float *rows) {
+    const fv_block *object = r->in[OBJECT], *amplitudes = r->in[AMPLITUDES], *before = r->in[BEFORE];
+    const fv_waves *w = &k->w;
+    const double   *at = fv__wave_frame(w, (r->out->region.start[0] + index) * w->block + b);
+    int64_t         corner[3] = { (int64_t)at[FV_SCAN_Y], 0, (int64_t)at[FV_SCAN_X] }, lines = b * w->height;
+    frame           f = { .object = fv__block_at(object, corner),
+                          .measured = { (float *)amplitudes->data + index * amplitudes->stride[0] + lines * amplitudes->stride[1],
+                                        amplitudes->stride[1] },
+                          .before =
+                    before ? (float *)before->data + index * before->stride[0] + lines * w->modes * before->stride[1] : NULL,
+                          .wave = rows + lines * w->modes * w->row,
+                          .object_row = object->stride[0],
+                          .object_part = object->stride[1],
+                          .wave_row = w->row,
+                          .before_row = before ? before->stride[1] : 0 };
+    for (int m = 0; m < w->modes; m++) f.probe[m] = fv__wave_plane(r, PROBE, (int64_t)at[FV_SCAN_CLASS] * w->modes + m);
+    return f;
 }
 
 static void run_block(const work *k, const fv_run *r, int64_t index, float *rows) {
-    const fv_block *object = r->in[OBJECT], *probe = r->in[PROBE], *amplitudes = r->in[AMPLITUDES], *before = r->in[BEFORE];
     const fv_waves *w = &k->w;
-    int64_t         block = r->out->region.start[0] + index, size = 2 * w->width * w->modes;
+    int64_t         block = r->out->region.start[0] + index, size = w->modes * w->height * w->row;
     fv_wave_box     box = fv__waves_box(w, block);
-    float          *sums = rows + w->height * w->row;
+    float          *sums = rows + w->wave_rows * w->row;
     double          left[2] = { 0, 0 };
     memset(sums, 0, (size_t)(w->sum_rows * w->row) * sizeof *sums);
-    for (int64_t b = 0; b < FV_WAVES_BLOCK; b++) {
-        if (b >= box.frames) {
-            for (int64_t y = 0; y < w->height; y++) memset(rows + y * w->row + b * size, 0, (size_t)size * sizeof *rows);
-            continue;
-        }
-        const double *at = fv__wave_frame(w, block * FV_WAVES_BLOCK + b);
-        int64_t       y = (int64_t)at[FV_SCAN_Y], x = (int64_t)at[FV_SCAN_X], corner[3] = { y, 0, x };
-        frame         f = { .probe = (float *)probe->data + (int64_t)at[FV_SCAN_CLASS] * w->modes * probe->stride[0],
-                            .object = fv__block_at(object, corner),
-                            .amplitude = (float *)amplitudes->data + index * amplitudes->stride[0] + b * w->width,
-                            .before = before ? (float *)before->data + index * before->stride[0] + b * size : NULL,
-                            .wave = rows + b * size,
-                            .probe_mode = probe->stride[0],
-                            .probe_row = probe->stride[1],
-                            .probe_part = probe->stride[2],
-                            .object_row = object->stride[0],
-                            .object_part = object->stride[1],
-                            .amplitude_row = amplitudes->stride[1],
-                            .wave_row = w->row,
-                            .before_row = before ? before->stride[1] : 0 };
-        update(k, &f, r->need.params, b == box.frames / 2, left);
-        add_sums(k, &f, y - box.y, x - box.x, sums);
+    for (int64_t b = 0; b < box.frames; b++) {
+        const double *at = fv__wave_frame(w, block * w->block + b);
+        frame         f = find_frame(k, r, index, b, rows);
+        update(k, &f, r->need.params, b % SAMPLED == FV_MIN(SAMPLED, box.frames) / 2, left);
+        add_sums(k, &f, (int64_t)at[FV_SCAN_Y] - box.y, (int64_t)at[FV_SCAN_X] - box.x, sums);
     }
+    memset(rows + box.frames * size, 0, (size_t)((w->block - box.frames) * size) * sizeof *rows);
     fv__wave_tail(w, left, sums);
 }
 
@@ -264,7 +213,6 @@ static fv_status run(fv_run *r, fv_error *error) {
     work k;
     (void)error;
     lay_out(&r->need, &k, r->scratch);
-    FV_ISA_NAME(fv__plane_fourier_prepare)(&k.fourier, k.w.height, k.w.width, k.memory);
     bool direct = fv__piece_direct(r->out, &r->need.out->image, 1);
     for (int64_t b = 0; b < r->out->region.size[0]; b++) {
         fv_region piece = fv__region_whole(&r->need.out->image);
@@ -305,7 +253,7 @@ const fv_op FV_OP(ptycho_waves) = {
     .doc =
         "With s = probe times object, z the waves before, and P the projection on the measured amplitudes (all modes are scaled "
         "alike): relaxed waves are beta z + (1 - 2 beta) s + beta P(2 s - z), error waves are P(s) - s. Behind the waves of a "
-        "block of 16 frames follow the sums from which ptycho_object makes the object.",
+        "block follow the sums from which ptycho_object makes the object.",
     .citation = "Luke, Relaxed averaged alternating reflections for diffraction imaging, Inverse Problems 21, 2005; Thibault et "
                 "al., Probe retrieval in ptychographic coherent diffractive imaging, Ultramicroscopy 109, 2009",
     .example =
