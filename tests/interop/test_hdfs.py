@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A real HDFS, on loopback: what users do with hdfs:// addresses, on threads and on executors of Spark that share nothing else with
-the driver."""
+"""A real HDFS, on loopback: what users do with hdfs:// addresses, on threads and on executors of Spark that share nothing else
+with the driver."""
 import pathlib
 import sys
 

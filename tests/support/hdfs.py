@@ -65,7 +65,7 @@ class Hdfs:
     def __enter__(self):
         rpc, web = free_ports(2)
         self.web, self.root = f"http://127.0.0.1:{web}", f"hdfs://127.0.0.1:{rpc}"
-        for part in ("hdfs", "datanode", "static"):  # pages for people, which are not in the jars; the programs only look for them
+        for part in ("hdfs", "datanode", "static"):  # pages for people, which the jars lack; the programs look for them
             (self.folder / "conf" / "webapps" / part).mkdir(parents=True)
         self._write("core-site.xml", {"fs.defaultFS": self.root})
         self._write("hdfs-site.xml", {key: value.format(folder=self.folder, web=web) for key, value in SETTINGS.items()})

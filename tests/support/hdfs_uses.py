@@ -27,7 +27,7 @@ def written_is_read_by_every_format(folder, place, root):
 
 
 def a_study_of_a_folder(folder, place, root):
-    """Patterns find files, results and tables go back, the same command has nothing to do, and a changed input is computed anew."""
+    """Patterns find files, results and tables go back, the same command has nothing to do, a changed input is computed anew."""
     import numpy as np
     for k in range(4):
         np.save(f"{folder}/in{k}.npy", np.random.default_rng(k).integers(0, 255, (40, 50), np.uint8))

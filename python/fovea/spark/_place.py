@@ -175,7 +175,7 @@ class _Accumulator:
 
 
 class _Milestones:
-    """How far a run is, in Spark's pages: an accumulator, and lines in the list of jobs, jobs without tasks, which cost nothing."""
+    """How far a run is in Spark's pages: an accumulator, and lines in the list of jobs: jobs without tasks, which cost little."""
 
     def __init__(self, sc, run, told):
         self.sc, self.run, self.told, self.next = sc, run, told, STEP
