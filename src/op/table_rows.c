@@ -182,3 +182,12 @@ fv_status fv__run_nothing(fv_run *r, fv_error *error) {
     (void)r, (void)error;
     return FV_OK;
 }
+
+fv_status fv__finish_rows(fv_finish *f, fv_error *error) {
+    for (int64_t k = 0; k < f->npartials; k++) {
+        const void *data;
+        FV_TRY(f->partial(f, k, &data, error));
+        FV_TRY(f->put(f, k, data, f->size(f, k), error));
+    }
+    return FV_OK;
+}

@@ -53,6 +53,9 @@ void      fv__row_writer_copy(fv_row_writer *writer, fv_column_kind kind, fv_cel
 fv_status fv__row_writer_flush(fv_row_writer *writer, fv_error *error); /* after the last row */
 void      fv__row_writer_release(fv_row_writer *writer);
 
+/* ---- operators whose tasks give whole rows: all of them, in order of the chunks ---- */
+fv_status fv__finish_rows(fv_finish *f, fv_error *error);
+
 /* ---- operators on tables alone: a single task that does nothing, and an end that does the work ---- */
 fv_status fv__run_nothing(fv_run *r, fv_error *error);
 

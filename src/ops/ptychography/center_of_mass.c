@@ -1,4 +1,5 @@
 /* center_of_mass: where the middle of the counts of each frame is, as a table. */
+#include "op/table_rows.h"
 #include "ops/ptychography/frame_center.h"
 
 static const fv_table_type columns = {
@@ -45,17 +46,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-static fv_status finish(fv_finish *f, fv_error *error) {
-    for (int64_t k = 0; k < f->npartials; k++) {
-        const void *data;
-        FV_TRY(f->partial(f, k, &data, error));
-        FV_TRY(f->put(f, k, data, f->size(f, k), error));
-    }
-    return FV_OK;
-}
-
 static const fv_pass passes[] = {
-    { .need = need, .scratch = fv__frame_center_scratch, .bound = bound, .run = run, .finish = finish }, FV_PASS_END
+    { .need = need, .scratch = fv__frame_center_scratch, .bound = bound, .run = run, .finish = fv__finish_rows }, FV_PASS_END
 };
 
 const fv_op FV_OP(center_of_mass) = {

@@ -1,4 +1,5 @@
 /* list_tiles: the places of tiles as a table. */
+#include "op/table_rows.h"
 #include "ops/registration/stitch_tiles.h"
 #include <stdio.h>
 
@@ -83,16 +84,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-static fv_status finish(fv_finish *f, fv_error *error) {
-    for (int64_t k = 0; k < f->npartials; k++) {
-        const void *data;
-        FV_TRY(f->partial(f, k, &data, error));
-        FV_TRY(f->put(f, k, data, f->size(f, k), error));
-    }
-    return FV_OK;
-}
-
-static const fv_pass passes[] = { { .need = need, .run = run, .bound = bound, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .need = need, .run = run, .bound = bound, .finish = fv__finish_rows }, FV_PASS_END };
 
 const fv_op FV_OP(list_tiles) = {
     .name = "list_tiles",
