@@ -4,6 +4,7 @@ with their levels, units and scale; zarr, TensorStore, and the readers and model
 import contextlib
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from fovea_test import PATIENCE, main, run, test  # noqa: E402
 from interop import Screen, environment, make_page_files, program, python, snippet  # noqa: E402
 from remote_server import serve  # noqa: E402
+from view_client import View  # noqa: E402
 
 try:
     import numpy as np
@@ -169,6 +171,91 @@ print(json.dumps(found))
         assert image == "Image" and "Label" in label, (name, image, label)
         assert nodes[0][0] == scan.sum() and len(nodes[0]) == 2, (name, nodes)
         assert cells.sum() in [levels[0] for levels in nodes[1:] if levels], (name, nodes)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@contextlib.contextmanager
+def virtual(folder, origin="https://example.org"):
+    """A TIFF file as the OME-Zarr that `fovea view` makes of it: its address and its voxels."""
+    make_page_files(folder)
+    run("run", "-q", "-e", 'read("scan.zarr") |> write("scan.tif")', folder=folder)
+    with View("scan.tif", "--allow-origin", origin, folder=folder) as view:
+        yield f"http://127.0.0.1:{view.port}{view.json('/api/session')['zarr']}0", np.load(f"{folder}/original.npy")
+
+
+@test
+def zarr_tensorstore_and_the_reader_of_ome_zarr_open_the_virtual_image_of_fovea_view(folder):
+    environment("napari", "tensorstore", "zarr", "ome_zarr")
+    text = """
+import json, numpy, tensorstore, zarr
+from ome_zarr.io import parse_url
+from ome_zarr.reader import Reader
+wanted = numpy.load("original.npy")
+scales = zarr.open_group("ADDRESS", mode="r").attrs["multiscales"][0]["datasets"]
+for level in [one["path"] for one in scales]:
+    array = tensorstore.open({"driver": "zarr", "kvstore": "ADDRESS/" + level + "/"}).result()
+    other = zarr.open_array("ADDRESS/" + level, mode="r")
+    assert numpy.array_equal(array.read().result(), other[:]), level
+    assert level != "0" or numpy.array_equal(other[:], wanted), "not the voxels of the file"
+[node] = list(Reader(parse_url("ADDRESS"))())
+assert numpy.array_equal(node.data[0].compute(), wanted)
+print(json.dumps([node.metadata["axes"], scales[0]["coordinateTransformations"][0]["scale"]]))
+"""
+    with virtual(folder) as (address, _):
+        axes, scale = python("napari", text.replace("ADDRESS", address), folder)
+    assert [axis["name"] for axis in axes] == list("zyx") and np.allclose(scale, MICROMETRES), (axes, scale)
+
+
+@test
+def neuroglancer_draws_the_virtual_image_of_fovea_view(folder):
+    environment("napari", "neuroglancer")
+    program("chromium")
+    port = free_port()
+    text = f"""
+import neuroglancer
+neuroglancer.set_server_bind_address("127.0.0.1", bind_port={port})
+viewer = neuroglancer.Viewer()
+with viewer.txn() as state:
+    state.layers["scan"] = neuroglancer.ImageLayer(source="zarr2://ADDRESS",
+        shader="#uicontrol invlerp normalized(range=[0, 255])\\nvoid main() {{ emitGrayscale(normalized()); }}")
+    state.layout = "xy"
+print(viewer, flush=True)
+open("seen.png", "wb").write(viewer.screenshot(size=[400, 300]).screenshot.image)
+"""
+    with virtual(folder, f"http://127.0.0.1:{port}") as (address, _):
+        pathlib.Path(folder, "program.py").write_text(text.replace("ADDRESS", address))
+        process = subprocess.Popen([environment("napari", "neuroglancer") / "python", "program.py"], cwd=folder, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            with browser(folder, process.stdout.readline().strip()):
+                _, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, errors[-800:]
+    seen = picture(folder, "seen.png")
+    assert len(np.unique(seen[..., 0])) > 30 and seen[..., :3].std() > 10, (np.unique(seen[..., 0]).size, seen.std())
+
+
+@test
+def napari_shows_the_virtual_image_of_fovea_view(folder):
+    environment("napari", "napari", "napari_ome_zarr", "PyQt5")
+    text = """
+import json, napari
+viewer = napari.Viewer()
+[layer] = viewer.open("ADDRESS", plugin="napari-ome-zarr")
+viewer.screenshot("seen.png", flash=False)
+print(json.dumps([list(layer.data[0].shape), list(layer.scale), int(layer.data[0].astype("int64").sum())]))
+"""
+    with Screen() as screen, virtual(folder) as (address, scan):
+        found = python("napari", text.replace("ADDRESS", address), folder, QT_QPA_PLATFORM="xcb", **screen.variables)
+    assert found == [list(scan.shape), MICROMETRES, int(scan.sum())], found
+    assert len(np.unique(picture(folder, "seen.png")[..., 0])) > 10
 
 
 main()
