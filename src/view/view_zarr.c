@@ -1,7 +1,7 @@
 /* Any image that is shown as a virtual OME-Zarr 0.4 (Zarr 2, uncompressed chunks), for programs that read that: Neuroglancer,
  * napari.
  *
- *     /zarr/0/.zgroup   /zarr/0/.zattrs   /zarr/0/2/.zarray   /zarr/0/2/1/0/3
+ *     /zarr/0/.zgroup   /zarr/0/.zattrs   /zarr/0/2/.zarray   /zarr/0/2/1/0/3     also as /zarr/0.zarr/...
  *
  * Axes are put into the order that OME-Zarr wants, t c z y x. Chunks are those of the file where it has some of a fair size, so
  * that none is decoded often. */
@@ -216,6 +216,7 @@ void fv_view_route_zarr(void *context, const fv_view_query *q, fv_view_answer *a
     const char     *rest = q->path + strlen("/zarr/");
     char           *end;
     long            id = *rest >= '0' && *rest <= '9' ? strtol(rest, &end, 10) : -1;
+    if (id >= 0 && !strncmp(end, ".zarr/", 6)) end += 5; /* napari goes by the name */
     if (id < 0 || id >= f->nimages || *end != '/')
         fv_view_answer_refuse(answer, 404, "there is no such image");
     else if (fv_view_image_asked(f->images[id], q, &source, &error) != FV_OK)

@@ -248,9 +248,10 @@ def napari_shows_the_virtual_image_of_fovea_view(folder):
     text = """
 import json, napari
 viewer = napari.Viewer()
-[layer] = viewer.open("ADDRESS", plugin="napari-ome-zarr")
+[layer] = viewer.open("ADDRESS.zarr", plugin="napari-ome-zarr")
 viewer.screenshot("seen.png", flash=False)
-print(json.dumps([list(layer.data[0].shape), list(layer.scale), int(layer.data[0].astype("int64").sum())]))
+data = layer.data[0] if layer.multiscale else layer.data
+print(json.dumps([list(data.shape), list(layer.scale), int(data.astype("int64").sum())]))
 """
     with Screen() as screen, virtual(folder) as (address, scan):
         found = python("napari", text.replace("ADDRESS", address), folder, QT_QPA_PLATFORM="xcb", **screen.variables)

@@ -88,6 +88,8 @@ def only_those_who_were_let_in_read_it(folder):
         guest = {"Origin": ORIGIN, "Sec-Fetch-Site": "cross-site"}
         code, headers, body = view.get(base + "0/.zattrs", headers=guest, cookie=False)
         assert code == 200 and headers["Access-Control-Allow-Origin"] == ORIGIN and json.loads(body)["multiscales"]
+        assert view.get(base + "0.zarr/.zattrs", headers=guest, cookie=False)[2] == body
+        assert view.get(base + "0.zar/.zattrs", headers=guest, cookie=False)[0] == 404
         for origin in ("https://evil.example", "null", ORIGIN + ".evil.example", "http" + ORIGIN[5:]):
             assert view.get(base + "0/.zattrs", headers={"Origin": origin}, cookie=False)[0] == 403, origin
         assert view.get(base + "0/.zattrs", headers={"Sec-Fetch-Site": "cross-site"}, cookie=False)[0] == 403
