@@ -80,7 +80,7 @@ static void reads(const sampler *s, int k, bool direct, double low, double high,
         bool   at_end = passes(low - slack, high + slack, fold + period / 2, period);
         double a = extend_coordinate(s, k, low, &ignored), b = extend_coordinate(s, k, high, &ignored);
         low = at_start ? 0 : FV_MIN(a, b) - slack;
-        high = at_end ? top : FV_MAX(a, b) + slack;
+        high = at_end ? top + (order ? 0 : 0.5) : FV_MAX(a, b) + slack; /* behind the end, rounding comes before folding */
     }
     if (whole) {
         *first = 0;
