@@ -11,7 +11,7 @@ const fv_param fv__sampling_params[] = {
     FV_PARAM(fv_sampling, confidence, .def = "0.95", .max = 1, .above = true,
              .doc = "how sure the interval is, above 0 and below 1"),
     FV_PARAM(fv_sampling, seed, .def = "0", .doc = "another seed takes other chunks"),
-    FV_PARAM(fv_sampling, whole, .def = "false", .own = true),
+    FV_PARAM(fv_sampling, whole, .def = "false", .own = true, .doc = "time is that of the whole run"),
     FV_PARAM_END,
 };
 fv_status fv__sampling_check(const fv_sampling *p, fv_error *error) {
