@@ -326,7 +326,7 @@ def bits_do_not_depend_on_chunks_workers_or_engine():
     positions = [(y + 0.3, x + 0.55) for y, x in raster(4)]
     frames = frames_of(make_object(N + SIZE + 2), make_probe(), positions)
     for method in ("raar", "lsq", "rpie"):
-        call = f'ptycho(f, positions = {text(positions)}, method = "{method}", iterations = 3, group = 20)'
+        call = f'ptycho(f, positions = {text(positions)}, method = "{method}", iterations = 3, group = 20, block = 6)'
         whole = run(call, f=frames)
         for options in (("--workers", "1"), ("--workers", "3"), ("--chunk", "7"), ("--engine", "processes", "--workers", "2")):
             same(run(call, *options, f=frames), whole)

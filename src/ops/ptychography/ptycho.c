@@ -39,7 +39,7 @@ static const fv_param params[] = {
              .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light"),
     FV_PARAM(ptycho, probe_damping, .def = "0.3", .min = 0, .max = 10,
              .doc = "the same for the probe; below 0.1 object and probe may trade scale and diverge"),
-    FV_PARAM(ptycho, block, .def = "16", .min = 1, .max = FV_WAVES_LONGEST,
+    FV_PARAM(ptycho, block, .def = "128", .min = 1, .max = FV_WAVES_LONGEST,
              .doc = "of epie, rpie and mpie: how many frames come one after the other; blocks are combined after each iteration. "
                     "It is a part of the result's identity"),
     FV_PARAM(ptycho, alpha, .def = "0.2", .above = true, .max = 1,
