@@ -255,12 +255,15 @@ static bool has_parts(const char *path, fv_hash key) {
 
 bool fv__outputs_overwrite(const fv_outputs *outputs) { return outputs->overwrite; }
 
-bool fv__outputs_current(fv_outputs *outputs, const fv_output *output) {
+bool fv__outputs_made(fv_outputs *outputs, const fv_output *output) {
     identity id;
     fv_hash  made;
-    return !outputs->fresh && identify(output->path, &id) &&
-           fv__ledger_find(outputs->ledger, file_hash(output->path, &id), &made) && fv__hash_equal(made, output->key) &&
-           has_parts(output->path, output->key);
+    return identify(output->path, &id) && fv__ledger_find(outputs->ledger, file_hash(output->path, &id), &made) &&
+           fv__hash_equal(made, output->key) && has_parts(output->path, output->key);
+}
+
+bool fv__outputs_current(fv_outputs *outputs, const fv_output *output) {
+    return !outputs->fresh && fv__outputs_made(outputs, output);
 }
 
 /* ---------------------------------------------------------------- temporaries */

@@ -32,7 +32,9 @@ fv_status fv__outputs_check_name(const char *path, fv_error *error);
 /* The same, and fails if the file exists and is not ours; one that may be overwritten is fine, but no folder of other files. */
 fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
 bool      fv__outputs_overwrite(const fv_outputs *outputs);
-/* True if the file is there and was made from exactly this. */
+/* Whether the file is there and was made from exactly this, and whether that makes this run's work on it needless (--fresh:
+ * never). */
+bool fv__outputs_made(fv_outputs *outputs, const fv_output *output);
 bool fv__outputs_current(fv_outputs *outputs, const fv_output *output);
 typedef enum fv_output_way {
     FV_OUTPUT_ALONE, /* by the only process of a run */

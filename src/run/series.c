@@ -44,7 +44,7 @@ static int write_list(fv_outputs *outputs, const fv_graph *graph, const char *se
         const fv_sink *sink = &graph->sinks[k];
         if (!sink->series || strcmp(sink->series, series) != 0) continue;
         fv_output *output = fv__output_new(sink->file, sink->key);
-        if (fv__outputs_current(outputs, output)) {
+        if (fv__outputs_made(outputs, output)) {
             char *name = fv__xml_escaped(fv__path_name(sink->file));
             fv__bytes_printf(text, "<DataSet timestep=\"%lld\" part=\"0\" file=\"%s\"/>\n", (long long)sink->step, name);
             free(name);
@@ -56,15 +56,20 @@ static int write_list(fv_outputs *outputs, const fv_graph *graph, const char *se
     return count;
 }
 
+/* Once more after writing: another thread that knew more may have written before this one. */
 static fv_status update_list(fv_outputs *outputs, const fv_graph *graph, const char *series, fv_error *error) {
-    fv_bytes  text = { 0 }, before = { 0 };
     fv_status status = FV_OK;
-    int       count = write_list(outputs, graph, series, &text);
-    bool same = fv__file_exists(series) && fv__file_read_all(series, MOST, &before, NULL) == FV_OK && before.size == text.size &&
-                !memcmp(before.data, text.data, text.size);
-    if (count && !same) status = fv__file_write_all(series, text.data, text.size, true, error);
-    fv__bytes_release(&text);
-    fv__bytes_release(&before);
+    bool      changed = true;
+    for (int turn = 0; turn <= graph->nsinks && changed && status == FV_OK; turn++) {
+        fv_bytes text = { 0 }, before = { 0 };
+        int      count = write_list(outputs, graph, series, &text);
+        bool     same = fv__file_exists(series) && fv__file_read_all(series, MOST, &before, NULL) == FV_OK &&
+                    before.size == text.size && !memcmp(before.data, text.data, text.size);
+        changed = count && !same;
+        if (changed) status = fv__file_write_all(series, text.data, text.size, true, error);
+        fv__bytes_release(&text);
+        fv__bytes_release(&before);
+    }
     return status;
 }
 

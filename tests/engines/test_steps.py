@@ -82,6 +82,9 @@ def a_list_names_complete_steps_only_and_a_killed_run_goes_on(folder):
     run("run", "-q", "-e", LIVE, folder=folder)
     whole = {n: voxels(folder, file) for n, file in listed(folder).items()}
     assert sorted(whole) == [2, 4, 6, 8, 9], sorted(whole)
+    pathlib.Path(folder, "live.pvd").unlink()
+    run("run", "-q", "--fresh", "-e", LIVE, folder=folder)
+    assert sorted(listed(folder)) == sorted(whole), sorted(listed(folder))
     seen = set()
     for point in ("task:5", "task:8", "task:11", "rename:9", "rename:14", "rename:16", "rename:17", "rename:20", "replace:3"):
         place = pathlib.Path(folder, point.replace(":", ""))
