@@ -32,7 +32,7 @@ BREAK = b"\xffFV\xff"
 LARGEST = 20000  # bytes of an input
 SLOW = 60  # seconds for one, on a machine that does other things too
 # Extensions that are read in their own way besides the first of a format.
-BUNDLES = ("zarr", "mhd", "nhdr", "hdr", "pvti", "st")
+BUNDLES = ("zarr", "mhd", "nhdr", "hdr", "pvti", "pvd", "st")
 MORE = ["mhd", "nhdr", "st", "ppm", "mdoc", "bz2", "zst", "zip"]
 IMAGES = [("[3, 5, 7]", "uint8"), ("[3, 5, 7]", "uint16"), ("[3, 5, 7]", "float32"), ("[6, 8]", "uint8"), ("[5, 7]", "bool")]
 # 8 x 8 grey pixels.
@@ -111,7 +111,7 @@ def zarr_seeds(folder):
 
 def detached_seeds(folder, extension):
     """Headers with their voxels in a second file."""
-    attached = {"mhd": "mha", "nhdr": "nrrd", "hdr": "nii", "pvti": "vti", "st": "mrc"}[extension]
+    attached = {"mhd": "mha", "nhdr": "nrrd", "hdr": "nii", "pvti": "vti", "pvd": "vti", "st": "mrc"}[extension]
     for path in written(folder, attached):
         content = path.read_bytes()
         if extension == "mhd":
@@ -130,6 +130,10 @@ def detached_seeds(folder, extension):
                     b'<PPointData Scalars="image"><PDataArray type="UInt8" Name="image"/></PPointData>'
                     b'<Piece Extent="%s" Source="p.vti"/></PImageData></VTKFile>' % (extent, extent))
             yield part("a.pvti", head) + BREAK + part("p.vti", content)
+        elif extension == "pvd":
+            head = (b'<VTKFile type="Collection" version="0.1"><Collection>'
+                    b'<DataSet timestep="1" part="0" file="p.vti"/></Collection></VTKFile>')
+            yield part("a.pvd", head) + BREAK + part("p.vti", content)
         else:
             yield part("a.st", content) + BREAK + part("a.tlt", b"-60\n0\n60\n")
             yield part("a.st", content) + BREAK + part("a.st.mdoc", MDOC)
@@ -249,7 +253,7 @@ def seeds(folder, target):
         yield from zarr_seeds(folder)
     elif target == "xlsx":
         yield from xlsx_seeds()
-    elif target in ("mhd", "nhdr", "hdr", "pvti", "st"):
+    elif target in ("mhd", "nhdr", "hdr", "pvti", "pvd", "st"):
         yield from detached_seeds(folder, target)
     elif any(target in f["extensions"] for f in formats()[1] if f["reads"]):
         yield from table_seeds(folder, target)

@@ -14,7 +14,7 @@
 enum { MOST_READ = 1 << 20, MOST_ROWS = 10000, BREAK_SIZE = 4 };
 static const char BREAK[] = "\xff"
                             "FV\xff";
-static const char BUNDLES[] = " zarr mhd nhdr pvti hdr st ";
+static const char BUNDLES[] = " zarr mhd nhdr pvti pvd hdr st ";
 
 static const char *target;
 static char        extension[32];
