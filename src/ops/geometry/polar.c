@@ -7,7 +7,7 @@ const fv_op FV_OP(polar) = {
     .name = "polar",
     .family = "geometry",
     .brief = "unroll an image round a centre: angles down, radii across",
-    .also = "warp_polar, linearPolar, warpPolar, imtopolar, cart2pol, polar transform, unwrap",
+    .also = "warp_polar, linearPolar, warpPolar, imtopolar, cart2pol, polar transform",
     .doc = "The pixel at angle index a and radius index r is the image at the distance r * radius / radii from the centre, in "
            "the direction 360 * a / angles degrees from x towards y. As skimage.transform.warp_polar; the planes of a volume are "
            "unrolled one by one. The axes of the result are called angle and radius: "

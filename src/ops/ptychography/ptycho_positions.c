@@ -125,6 +125,6 @@ const fv_op FV_OP(ptycho_positions) = {
                "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
                "p = ones([1, 16, 2, 16], \"float32\")\n"
                "t = ptycho_pie(a, ones([24, 2, 24], \"float32\"), p, scan, [0, 0], between = [0, 0, 0, 0, 0, 0], reach = 1)\n"
-               "write(ptycho_positions(t, p, scan, [0, 0]), \"positions.csv\")",
+               "ptycho_positions(t, p, scan, [0, 0])",
     .see = "ptycho ptycho_pie read_positions",
 };
