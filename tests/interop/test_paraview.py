@@ -121,6 +121,7 @@ print("RANKS", servermanager.ActiveConnection.GetNumberOfDataPartitions())
 print("STEPS", *[int(time) for time in times])
 """
     with Screen() as screen:
+        batch(screen, folder, "import paraview.simple")  # without it, one rank would wait for ever for the other
         told = batch(screen, folder, script, before=(program("mpiexec.openmpi"), "--oversubscribe", "-n", "2"))
     assert "RANKS 2" in told and "STEPS 4 8 12" in told, told[-500:]
     pictures = [picture(folder, f"live-00{n:02}.png") for n in (4, 8, 12)]
