@@ -90,8 +90,10 @@ fv_status fv_pipeline_add(fv_pipeline *p, const char *name, const char *text, fv
 fv_status fv_pipeline_add_file(fv_pipeline *p, const char *path, fv_error *error) {
     fv_bytes bytes = { 0 };
     FV_TRY(fv__file_read_all(path, (size_t)16 << 20, &bytes, error));
-    fv_status status = strlen((char *)bytes.data) == bytes.size ? fv_pipeline_add(p, path, (char *)bytes.data, error)
-                                                                : fv_fail(error, FV_ERROR_USAGE, "%s is not a text", path);
+    fv_status status =
+        strlen((char *)bytes.data) == bytes.size
+            ? fv_pipeline_add(p, path, (char *)bytes.data, error)
+            : fv_fail(error, FV_ERROR_USAGE, "%s is not a pipeline, which is a text; `fovea info` tells what a file holds", path);
     fv__bytes_release(&bytes);
     return status;
 }

@@ -244,10 +244,13 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
     int  code = FV_EXIT_WELL;
     bool partly = status == FV_ERROR_INPUT && fv_result_failures(result) > 0 && !(pipeline && *fv_pipeline_messages(pipeline));
     if (status == FV_OK || partly) {
+        signal(SIGPIPE, SIG_DFL); /* the files are complete: a reader such as head, which wants no more, ends this quietly */
         if (o->json)
             print_json(result);
         else
             print_values(result);
+        fflush(stdout);
+        signal(SIGPIPE, SIG_IGN);
     }
     if (partly) {
         fv_complain(command, error.op[0] ? "%s: %s" : "%s%s", error.op, error.message);
@@ -259,10 +262,6 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
         if (code == FV_EXIT_REFUSED && started) code = FV_EXIT_FAILED;
     }
     if (!o->quiet && !o->json && (status == FV_OK || partly)) print_summary(result);
-    if (fflush(stdout) || ferror(stdout)) {
-        fv_complain(command, "cannot write to standard output");
-        code = FV_EXIT_FAILED;
-    }
     fv_result_free(result);
     return code;
 }

@@ -428,6 +428,17 @@ def sweeps_take_ranges_and_texts_with_commas(folder):
     run("run", "-q", "-e", 'param f = "none"; read(f) |> mean', "--set", "f=../a.npy", folder=folder, code=2)
 
 
+@test
+def a_reader_that_wants_only_the_first_lines_hears_no_complaint(folder):
+    text = 'f = phantom("cells", [2000, 2000]); write(f, "f.npy"); measure(label(f > 128))'
+    shell = {"shell": True, "cwd": folder, "capture_output": True, "text": True, "check": False}
+    done = subprocess.run(f"{FOVEA} run -q -e '{text}' | head -2", **shell)
+    assert len(done.stdout.splitlines()) == 2 and done.stderr == "", done
+    assert os.path.getsize(f"{folder}/f.npy") > 4000000
+    full = subprocess.run(f"{FOVEA} run -q -e '{text}' > /dev/full", **shell)
+    assert full.returncode == 1 and full.stderr == "fovea: cannot write to standard output\n", full
+
+
 def typed(arguments, text, folder):
     return subprocess.run([FOVEA, *arguments], input=text, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
