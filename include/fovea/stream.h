@@ -26,17 +26,18 @@ typedef struct fv_stream_facts {
 } fv_stream_facts;
 
 typedef struct fv_stream_options {
-    const char *bind;         /* NAME=ADDRESS: what the text reads by that name comes from there */
-    const char *scan;         /* frames become slices of scans along an axis of this name; NULL: each is an item */
-    int64_t     count;        /* frames of a scan; 0: frames say, or silence */
-    int64_t     window;       /* so many frames in a row are a scan, whatever their key; 0: the key tells */
-    double      period;       /* frames of so many seconds are a scan, whatever their key; 0: the key tells */
-    double      silence;      /* seconds without a new frame that end a scan; 0: none do */
-    int64_t     preview;      /* frames of a scan between previews; 0: none */
-    const char *to;           /* kafka://HOST/TOPIC for results, too; NULL: none */
-    const char *dead;         /* folder or kafka://HOST/TOPIC for what cannot be used; NULL: it is only counted */
-    const char *kafka_config; /* file with settings of librdkafka, one key=value a line; NULL: none */
-    const char *on_alert;     /* command to run for each alert of the text, with it on its input; NULL: none */
+    const char *bind;           /* NAME=ADDRESS: what the text reads by that name comes from there */
+    const char *scan;           /* frames become slices of scans along an axis of this name; NULL: each is an item */
+    int64_t     count;          /* frames of a scan; 0: frames say, or silence */
+    int64_t     window;         /* so many frames in a row are a scan, whatever their key; 0: the key tells */
+    double      period;         /* frames of so many seconds are a scan, whatever their key; 0: the key tells */
+    double      silence;        /* seconds without a new frame that end a scan; 0: none do */
+    int64_t     preview;        /* frames of a scan between previews; 0: none */
+    int64_t     preview_rounds; /* iterations of a solver in a preview at most; 0: as many as the text says */
+    const char *to;             /* kafka://HOST/TOPIC for results, too; NULL: none */
+    const char *dead;           /* folder or kafka://HOST/TOPIC for what cannot be used; NULL: it is only counted */
+    const char *kafka_config;   /* file with settings of librdkafka, one key=value a line; NULL: none */
+    const char *on_alert;       /* command to run for each alert of the text, with it on its input; NULL: none */
     const char *store;
     int         workers; /* 0: all cores */
     int64_t     memory;  /* bytes; 0: half of what is free */

@@ -136,8 +136,6 @@ static fv_status check_options(const fv_stream_options *o, fv_error *error) {
                        "--window with a time is for messages, which tell when they were sent; give files a number of frames");
     if (o->period > 0 && o->count)
         return fv_fail(error, FV_ERROR_USAGE, "--count: a window of a time has as many frames as come in it");
-    if (o->preview && !o->count && !o->window)
-        return fv_fail(error, FV_ERROR_USAGE, "--preview needs to know how long a scan will be: --count");
     return FV_OK;
 }
 

@@ -50,7 +50,9 @@ static const fv_option options[] = {
               .doc = "with --scan: so many frames in a row make a scan, whatever their key; or those of so long a time, such as "
                      "10s or 5m"),
     FV_OPTION(stream_options, preview, .argument = "every=N",
-              .doc = "run the pipeline on a scan after each N frames too; results are named NAME-preview"),
+              .doc =
+                  "run the pipeline after each N frames of a scan too, on those that are there; results are named NAME-preview. "
+                  "every=N,rounds=M: solvers end after M iterations then"),
     FV_OPTION(stream_options, to, .argument = "ADDRESS", .doc = "send results there as messages, too: kafka://HOST:PORT/TOPIC"),
     FV_OPTION(stream_options, dead, .argument = "PLACE",
               .doc = "folder or kafka://HOST:PORT/TOPIC for frames that cannot be used, with the reason"),
@@ -116,16 +118,22 @@ static bool read_window(const char *text, long long *frames, double *seconds) {
     return fv_time_parse(text, seconds) && *seconds >= 1e-3 && *seconds < 1e9;
 }
 
+/* "every=10" or "every=10,rounds=5". */
+static bool read_preview(const char *text, long long *every, long long *rounds) {
+    char more;
+    int  n = sscanf(text, "every=%lld,rounds=%lld%c", every, rounds, &more);
+    return *every > 0 && (n == 2 ? *rounds > 0 : sscanf(text, "every=%lld%c", every, &more) == 1);
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const stream_options *o = options_;
     int                   status;
-    long long             every = 0, window = 0;
+    long long             every = 0, rounds = 0, window = 0;
     double                period = 0;
-    char                  more;
     fv_error              error = { 0 };
     fv_stream_facts       facts;
-    if (o->preview && (sscanf(o->preview, "every=%lld%c", &every, &more) != 1 || every < 1)) {
-        fv_complain("stream", "--preview %s: expected every=N, as every=10", o->preview);
+    if (o->preview && !read_preview(o->preview, &every, &rounds)) {
+        fv_complain("stream", "--preview %s: expected every=N, as every=10, or every=N,rounds=M", o->preview);
         return FV_EXIT_REFUSED;
     }
     if (o->window && !read_window(o->window, &window, &period)) {
@@ -141,6 +149,7 @@ static int run(const void *options_, int nargs, char **args) {
                                  .period = period,
                                  .silence = o->silence,
                                  .preview = every,
+                                 .preview_rounds = rounds,
                                  .to = o->to,
                                  .dead = o->dead,
                                  .on_alert = o->on_alert,

@@ -2,6 +2,7 @@
 #include "base/pattern_names.h"
 #include "graph/approximate.h"
 #include "graph/items.h"
+#include "graph/live_part.h"
 #include "lang/expansion.h"
 #include "op/array.h"
 #include "op/axes.h"
@@ -492,9 +493,19 @@ static void limit_rounds(const builder *b, call *c) {
     int64_t        *rounds = rounds_of(c, loop_of(c->op));
     const fv_param *parts = fv__params_find(c->op, "every");
     if (parts) *rounds_of(c, parts) = b->every;
+    if (b->bindings->live.rounds) *rounds = FV_MIN(*rounds, b->bindings->live.rounds);
     if (!b->steps) return;
     b->steps->all = FV_MAX(b->steps->all, *rounds);
     *rounds = FV_MIN(*rounds, b->steps->rounds);
+}
+
+/* The input is a part of a scan that grows: lists of the text are for the whole scan. */
+static void fit_part(builder *b, call *c) {
+    fv_error error = { 0 };
+    if (!c->inputs[0] || c->inputs[0]->type.kind != FV_KIND_IMAGE) return;
+    if (fv__part_fit(&b->bindings->live, c->op, &c->inputs[0]->type.image, c->params, &b->graph->arena, &error) == FV_OK) return;
+    fv__from_error(b, c->expr->span, c->op, &error);
+    c->bad = true;
 }
 
 /* Finds the operator and binds the arguments; false: *v stands for the call. */
@@ -518,6 +529,7 @@ static bool bind_call(builder *b, call *c, value *v) {
     b->steps = steps;
     check_missing(b, c);
     if (loop_of(c->op) && !b->expanding) limit_rounds(b, c);
+    if (b->bindings->live.there && !c->bad) fit_part(b, c);
     if (c->lost) *v = (value){ .kind = LOST, .why = c->lost };
     return !c->lost && !c->bad;
 }

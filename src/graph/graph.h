@@ -132,6 +132,9 @@ typedef struct fv_live {     /* a pattern of the text that stands for one item o
     const char     *pattern; /* NULL: nothing is live */
     const char     *path;    /* of the item */
     const fv_array *frame;   /* its pixels; NULL: they are in the file of that path */
+    const int64_t  *there;   /* of a scan that grows: the numbers of its planes, in order; NULL: it has all */
+    int64_t         nthere;
+    int64_t         rounds; /* solvers end after so many at most; 0: when the text says */
 } fv_live;
 
 /* For measuring: of every source whose axis has this name and length, only the middle `take` of it are used. */

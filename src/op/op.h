@@ -147,19 +147,20 @@ typedef struct fv_param {
     const char   *name;
     fv_param_kind kind;
     size_t        offset;
-    const char   *def;   /* default as pipeline text ("4", "reflect", "true", "[1, 2]"); NULL: required;
-                            "": may be left out (0, false, NULL, count 0, dtype -1, FV_..._NONE) */
-    double min, max;     /* inclusive; both 0: any */
-    bool   above;        /* min itself is not allowed */
-    bool   blank;        /* a number may be left out of a list: NaN */
-    bool   own;          /* only the operator's own expansion may give it; comes after all others and is not shown */
-    bool   axis;         /* names an axis that vanishes: "item" of a collection's image is that of all its items */
-    bool   late;         /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
-                            the operators that use it run; their need must not depend on it */
-    bool        file;    /* a text that names a file: the one that a source reads, or that a sink makes */
-    bool        many;    /* of a file: a pattern or a list gives a call of each item; of a text: takes other arguments by name */
-    bool        values;  /* of a text: takes other arguments by name too, but their values: "f = 0.5, kind = \"t1\"" */
-    bool        joins;   /* where it is given, what a pattern matches are parts of one image, and no items */
+    const char   *def; /* default as pipeline text ("4", "reflect", "true", "[1, 2]"); NULL: required;
+                          "": may be left out (0, false, NULL, count 0, dtype -1, FV_..._NONE) */
+    double min, max;   /* inclusive; both 0: any */
+    bool   above;      /* min itself is not allowed */
+    bool   blank;      /* a number may be left out of a list: NaN */
+    bool   own;        /* only the operator's own expansion may give it; comes after all others and is not shown */
+    bool   axis;       /* names an axis that vanishes: "item" of a collection's image is that of all its items */
+    bool   late;       /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
+                          the operators that use it run; their need must not depend on it */
+    bool file;         /* a text that names a file: the one that a source reads, or that a sink makes */
+    bool many;         /* of a file: a pattern or a list gives a call of each item; of a text: takes other arguments by name */
+    bool values;       /* of a text: takes other arguments by name too, but their values: "f = 0.5, kind = \"t1\"" */
+    bool joins;        /* where it is given, what a pattern matches are parts of one image, and no items */
+    int  each; /* so many numbers of a list belong to each plane of the first input (of a geometry: an angle); 0: none do */
     const char *from;    /* parameter that it takes over from a call that becomes one of its operator; NULL: its namesake */
     const char *choices; /* "reflect|nearest|mirror|constant|wrap" */
     const char *unit;
@@ -392,7 +393,8 @@ typedef struct fv_op {
     /* Where part of a slice costs as much as all of it (a reconstruction): the chunks, by axis of n->out, in which the image is
      * made and then stored, whatever pieces its readers want. n->region is the whole image. NULL: any will do. */
     void (*slab)(const fv_need *n, int64_t *chunk);
-    double (*cost)(const fv_need *n);      /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
+    double part;                      /* of a scan that grows: as much has to be there before a preview says anything; 0: any */
+    double (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     const struct fv_device_kernel *device; /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
     /* Operators that run a program of the machine, which only happens with the user's consent: what that takes. Its slab is kept
      * to whatever chunks are asked for, since the program sees whole images. NULL: it runs none. */

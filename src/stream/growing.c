@@ -227,14 +227,21 @@ fv_scan_file *fv__growing_ready(fv_growing *g, bool over, bool *preview) {
             scan->queued = true;
             return scan;
         }
-        if (g->options.every && scan->length && !scan->previewing &&
-            scan->have_count / g->options.every > scan->shown / g->options.every) {
+        if (g->options.every && !scan->previewing && scan->have_count / g->options.every > scan->shown / g->options.every) {
             scan->shown = scan->have_count;
             *preview = scan->previewing = true;
             return scan;
         }
     }
     return NULL;
+}
+
+int64_t *fv__scan_there(const fv_scan_file *scan) {
+    const fv_seen_scan *all = fv__seen_scan(&scan->have, "");
+    int64_t            *there = fv__alloc((size_t)scan->have_count * sizeof *there), n = 0;
+    for (int64_t r = 0; r < all->nranges; r++)
+        for (int64_t i = all->range[2 * r]; i < all->range[2 * r + 1]; i++) there[n++] = i;
+    return there;
 }
 
 /* So many at a time: each step goes through all of what is summed up. */
@@ -271,16 +278,19 @@ static int first_dense(const fv_scan_file *scan, const int64_t *count, const int
 
 static fv_status read_slices(void *context, const int64_t *start, const int64_t *count, const int64_t *stride, void *data,
                              fv_error *error) {
-    const fv_scan_file *scan = context;
+    const fv_scan_part *part = context;
+    const fv_scan_file *scan = part->scan;
     int                 last = scan->type.ndim, dense = first_dense(scan, count, stride); /* axes of the scan */
     int64_t             run = 1, element = (int64_t)fv_dtype_size(scan->type.dtype), pitch[FV_MAX_DIMS], at[FV_MAX_DIMS] = { 0 };
     pitch[last] = element;
     for (int d = last; d > 0; d--) pitch[d - 1] = pitch[d] * scan->type.shape[d - 1];
+    if (part->there && !dense) dense = 1; /* frames of a part need not follow each other */
     for (int d = dense; d <= last; d++) run *= count[d];
     for (bool more = true; more;) {
         int64_t from = 0, to = 0;
         for (int d = 0; d <= last; d++) {
-            from += (start[d] + at[d]) * pitch[d];
+            int64_t place = start[d] + at[d];
+            from += (part->there && !d ? part->there[place] : place) * pitch[d];
             to += at[d] * stride[d] * element;
         }
         FV_TRY(read_bytes(scan, (char *)data + to, run * element, from, error));
@@ -293,9 +303,9 @@ static fv_status read_slices(void *context, const int64_t *start, const int64_t 
     return FV_OK;
 }
 
-void fv__scan_image(const fv_scan_file *scan, const char *axis, fv_array *image) {
-    *image = (fv_array){ .name = "scan", .type = scan->type, .read = read_slices, .context = (void *)(uintptr_t)scan };
-    fv__axis_insert(&image->type, 0, axis, scan->length);
+void fv__scan_image(const fv_scan_part *part, const char *axis, fv_array *image) {
+    *image = (fv_array){ .name = "scan", .type = part->scan->type, .read = read_slices, .context = (void *)(uintptr_t)part };
+    fv__axis_insert(&image->type, 0, axis, part->there ? part->nthere : part->scan->length);
     image->chunk[0] = 1;
     for (int d = 1; d < image->type.ndim; d++) image->chunk[d] = image->type.shape[d];
 }

@@ -56,7 +56,15 @@ void    fv__growing_leave(fv_growing *growing, int partition);
 int64_t fv__growing_count(const fv_growing *growing); /* scans that grow */
 /* Its results are durable: it goes. */
 void fv__growing_done(fv_growing *growing, fv_scan_file *scan);
-/* The whole scan as an image that is read slice by slice. */
-void fv__scan_image(const fv_scan_file *scan, const char *axis, fv_array *image);
+
+typedef struct fv_scan_part { /* what a run sees of a scan */
+    const fv_scan_file *scan;
+    const int64_t      *there; /* numbers of the frames that are there, in order; NULL: all, with zeros for those that are not */
+    int64_t             nthere;
+} fv_scan_part;
+/* As an image that is read slice by slice; part lives as long as it is used. */
+void fv__scan_image(const fv_scan_part *part, const char *axis, fv_array *image);
+/* Numbers of the frames that are there; the caller frees. By the thread that takes frames. */
+int64_t *fv__scan_there(const fv_scan_file *scan);
 
 #endif

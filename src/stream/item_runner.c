@@ -19,6 +19,8 @@ struct fv_item_runner {
     fv_instance          *instance;
     fv_array_params      *array; /* of its node; NULL: it reads a file, or the text does not use it */
     char                **files; /* by sink: its name, filled in for this item; NULL: none */
+    int64_t              *there; /* that the instance was made for; NULL: for whole items */
+    int64_t               nthere, rounds;
     const char           *names[1];
     char                 *name;
     fv_worker           **workers; /* one a thread */
@@ -95,8 +97,10 @@ static void forget(fv_item_runner *r) {
     fv__bindings_release(&r->bindings);
     fv__output_list_free(r->context.written);
     r->instance = NULL;
+    free(r->there);
     r->files = NULL;
     r->array = NULL;
+    r->there = NULL;
     r->context.written = NULL;
 }
 
@@ -115,7 +119,7 @@ static fv_status resolve(fv_item_runner *r, fv_diagnostics *diagnostics, fv_erro
     const fv_stream_text *text = r->text;
     fv_bindings          *b = &r->bindings;
     for (int i = 0; i < text->nsets; i++) FV_TRY(fv__bindings_set(b, text->sets[i], error));
-    b->live = (fv_live){ text->pattern, r->path, r->image.type.ndim ? &r->image : NULL };
+    b->live = (fv_live){ text->pattern, r->path, r->image.type.ndim ? &r->image : NULL, r->there, r->nthere, r->rounds };
     FV_TRY(fv__bindings_resolve(b, text->program, diagnostics, error));
     if (b->ncombinations > 1)
         return fv_fail(error, FV_ERROR_USAGE, "a stream has one value for each param; --set with several is for fovea run");
@@ -177,8 +181,8 @@ static fv_status open_instance(fv_item_runner *r, fv_diagnostics *diagnostics, f
 }
 
 static bool is_ready(const fv_item_runner *r, const fv_live_item *item) {
-    return r->instance && item->image && r->image.type.ndim && !r->image.read == !item->image->read &&
-           !memcmp(&r->image.type, &item->image->type, sizeof r->image.type);
+    return r->instance && item->image && r->image.type.ndim && !r->image.read == !item->image->read && !r->there &&
+           !item->there && r->rounds == item->rounds && !memcmp(&r->image.type, &item->image->type, sizeof r->image.type);
 }
 
 static void name_item(fv_item_runner *r) {
@@ -208,6 +212,10 @@ static fv_status take_up(fv_item_runner *r, const fv_live_item *item, fv_diagnos
         forget(r);
         r->image = item->image ? *item->image : (fv_array){ 0 };
         r->image.name = "frame";
+        r->nthere = item->there ? item->nthere : 0;
+        r->rounds = item->rounds;
+        if (item->there) r->there = fv__alloc((size_t)item->nthere * sizeof *r->there);
+        if (item->there) memcpy(r->there, item->there, (size_t)item->nthere * sizeof *r->there);
         status = open_instance(r, diagnostics, error);
     }
     if (status != FV_OK) {

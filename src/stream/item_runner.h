@@ -29,6 +29,9 @@ typedef struct fv_live_item { /* of a stream: a frame, or a whole scan */
     fv_sums           **sums;   /* of a scan that grows: what was summed up of it so far, made here; NULL: it does not grow */
     int64_t             planes; /* of it that are there, from the first on */
     int64_t             scans;  /* that grow, and share the memory for sums */
+    const int64_t      *there;  /* of a part of a scan: numbers of its planes; NULL: it has all */
+    int64_t             nthere;
+    int64_t             rounds; /* solvers end after so many at most; 0: when the text says */
 } fv_live_item;
 
 typedef struct fv_made_table { /* rows that one item adds to a table */

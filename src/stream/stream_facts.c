@@ -123,6 +123,7 @@ static void print_rows(fv_stream_run *run, const fv_errand *work, const fv_made_
     cJSON_ArrayForEach(row, rows) {
         fv_bytes line = { 0 };
         fv__bytes_printf(&line, "%s", work->name);
+        if (work->fate == FV_FATE_PREVIEW) fv__bytes_printf(&line, " after %lld frames", (long long)work->frames);
         for (const cJSON *cell = row->child; cell; cell = cell->next) {
             if (!strcmp(cell->string, "item") || !strcmp(cell->string, "path")) continue;
             char *text = cJSON_IsString(cell) ? fv__strdup(cell->valuestring) : cJSON_PrintUnformatted(cell);
@@ -165,7 +166,7 @@ void fv__stream_tell(fv_stream_run *run, const fv_errand *work) {
         fv__log_failure("fovea: scan %s: %s", work->name, work->error.message);
     if (work->fate == FV_FATE_PREVIEW && work->error.code != FV_OK && work->error.code != FV_ERROR_CANCELLED)
         fv__log("fovea: no preview of scan %s: %s", work->name, work->error.message);
-    for (int i = 0; i < work->made.ntables && run->options->printed && work->fate != FV_FATE_PREVIEW; i++)
+    for (int i = 0; i < work->made.ntables && run->options->printed; i++)
         if (is_printed(&work->made.tables[i])) print_rows(run, work, &work->made.tables[i]);
 }
 

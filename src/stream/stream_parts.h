@@ -32,6 +32,7 @@ typedef struct fv_errand {    /* a frame or a scan on its way */
     fv_scan_file     *scan;   /* that it was put into, or that is run */
     int64_t           frames; /* of the scan that were there then */
     int64_t           planes; /* those from the first on */
+    int64_t          *there;  /* PREVIEW: their numbers */
     int64_t           scans;  /* that grew then */
     int64_t           length; /* STAGED: what is known of the scan now; 0: nothing new */
     fv_fate           fate;

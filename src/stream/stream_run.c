@@ -30,6 +30,7 @@ fv_errand *fv__queue_take(fv_queue *queue) {
 void fv__errand_free(fv_errand *work) {
     fv__frame_free(work->frame);
     fv__made_release(&work->made);
+    free(work->there);
     free(work->name);
     free(work);
 }
@@ -89,10 +90,11 @@ static char *preview_path(const char *path) {
     return fv__sprintf("%.*s-preview%s", (int)(dot - path), path, dot);
 }
 
-/* A scan as it is, with the sums that were begun. A complete one has all its frames: those that never came are zeros. */
-static void describe_scan(const fv_stream_run *run, const fv_errand *work, fv_live_item *item, fv_array *image) {
+/* A whole scan, with the sums that were begun. Frames that are not there are zeros. */
+static void describe_scan(const fv_stream_run *run, const fv_errand *work, const fv_scan_part *part, fv_live_item *item,
+                          fv_array *image) {
     fv_scan_file *scan = work->scan;
-    fv__scan_image(scan, run->options->scan, image);
+    fv__scan_image(part, run->options->scan, image);
     if (scan->sums_length != scan->length) {
         fv__sums_free(scan->sums);
         scan->sums = NULL;
@@ -103,27 +105,72 @@ static void describe_scan(const fv_stream_run *run, const fv_errand *work, fv_li
     if (scan->sums || work->fate != FV_FATE_SCAN) item->sums = &scan->sums; /* none is begun for a scan that is complete */
 }
 
-static fv_status run_once(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
+static char *path_of(const fv_stream_run *run, const fv_errand *work) {
+    char *whole = fv__frame_path(&run->names, work->scan->name, -1);
+    char *path = work->fate == FV_FATE_PREVIEW ? preview_path(whole) : fv__strdup(whole);
+    free(whole);
+    return path;
+}
+
+static fv_status run_scan(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
                           fv_error *error) {
     fv_array     image = { 0 };
-    fv_live_item item = { .path = work->frame ? work->frame->path : NULL, .image = &image };
+    fv_live_item item = { .image = &image };
+    fv_scan_part part = { .scan = work->scan };
+    char        *path = path_of(run, work);
+    item.path = path;
+    describe_scan(run, work, &part, &item, &image);
     if (work->fate == FV_FATE_PREVIEW) item.cancel = &run->hurry;
-    char *path = NULL;
-    if (!work->frame) {
-        char *whole = fv__frame_path(&run->names, work->scan->name, -1);
-        path = work->fate == FV_FATE_PREVIEW ? preview_path(whole) : fv__strdup(whole);
-        free(whole);
-        item.path = path;
-        describe_scan(run, work, &item, &image);
-    } else if (work->frame->data)
-        image = (fv_array){ .type = work->frame->type, .data = work->frame->data };
-    else
-        item.image = NULL;
     fv_status status = work->fate == FV_FATE_SUM ? fv__item_sum(runner, &item, diagnostics, error)
                                                  : fv__item_run(runner, &item, &work->made, diagnostics, error);
     if (work->fate == FV_FATE_SUM && (status != FV_OK || !work->scan->sums)) run->unsummed = true;
     free(path);
     return status;
+}
+
+/* The text on the frames that are there, as if the scan had no others. */
+static fv_status run_part(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
+                          fv_error *error) {
+    fv_array     image = { 0 };
+    char        *path = path_of(run, work);
+    fv_scan_part part = { work->scan, work->there, work->frames };
+    fv_live_item item = { .path = path,
+                          .image = &image,
+                          .cancel = &run->hurry,
+                          .there = work->there,
+                          .nthere = work->frames,
+                          .rounds = run->options->preview_rounds };
+    fv__scan_image(&part, run->options->scan, &image);
+    fv_status status = fv__item_run(runner, &item, &work->made, diagnostics, error);
+    free(path);
+    return status;
+}
+
+/* Where sums grow, they show how far they are. Other texts are run on the frames that are there; one that makes no sense for a
+ * part, since it takes the hundredth frame for example, sees the whole scan. */
+static fv_status run_preview(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
+                             fv_error *error) {
+    const fv_scan_file *scan = work->scan;
+    if (scan->length && !scan->sums && !run->unsummed) {
+        work->fate = FV_FATE_SUM;
+        run_scan(run, runner, work, diagnostics, error);
+        work->fate = FV_FATE_PREVIEW;
+        fv__diagnostics_release(diagnostics);
+    }
+    if (scan->length && scan->sums) return run_scan(run, runner, work, diagnostics, error);
+    fv_status status = run_part(run, runner, work, diagnostics, error);
+    if (status != FV_ERROR_USAGE || !scan->length) return status;
+    fv__diagnostics_release(diagnostics);
+    return run_scan(run, runner, work, diagnostics, error);
+}
+
+static fv_status run_once(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
+                          fv_error *error) {
+    if (work->fate == FV_FATE_PREVIEW) return run_preview(run, runner, work, diagnostics, error);
+    if (!work->frame) return run_scan(run, runner, work, diagnostics, error);
+    fv_array     image = { .type = work->frame->type, .data = work->frame->data };
+    fv_live_item item = { .path = work->frame->path, .image = work->frame->data ? &image : NULL };
+    return fv__item_run(runner, &item, &work->made, diagnostics, error);
 }
 
 /* Nothing of it is committed. What is wrong is told when the scan itself is run. */
@@ -153,7 +200,8 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
             return;
         }
         if (status == FV_OK) break;
-        if (status == FV_ERROR_USAGE && !(work->frame ? run->facts.done : run->facts.scans)) {
+        bool part = work->fate == FV_FATE_PREVIEW && !work->scan->length; /* the whole may fit */
+        if (status == FV_ERROR_USAGE && !part && !(work->frame ? run->facts.done : run->facts.scans)) {
             fv__stream_fail(run, &error); /* the text is at fault: nothing fits it, and nothing is done with what came */
             fv__errand_free(work);
             return;
@@ -362,6 +410,7 @@ static void queue_scan(fv_stream_run *run, fv_scan_file *scan, fv_fate fate) {
     work->frames = scan->have_count;
     work->planes = scan->planes;
     work->scans = fv__growing_count(run->growing);
+    if (fate == FV_FATE_PREVIEW) work->there = fv__scan_there(scan);
     if (fate == FV_FATE_SCAN) run->hurry = 1;
     pthread_mutex_lock(&run->mutex);
     run->under_way++;

@@ -14,6 +14,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for
+from frames import headed
 
 try:
     import numpy
@@ -127,13 +128,6 @@ def files_that_come_while_the_stream_runs_are_taken_when_they_are_complete(folde
 
 
 # ---------------------------------------------------------------- the protocol
-
-def headed(image, key, index, **more):
-    body = image.tobytes()
-    head = {"fovea-key": key, "fovea-shape": ",".join(map(str, image.shape)), "fovea-dtype": str(image.dtype),
-            "fovea-index": index, "fovea-bytes": len(body), **{f"fovea-{name}": value for name, value in more.items()}}
-    return "".join(f"{name}: {value}\n" for name, value in head.items()).encode() + b"\n" + body
-
 
 @test
 def headers_name_frames_and_what_makes_no_sense_is_put_aside_with_its_reason(folder):

@@ -8,7 +8,7 @@ typedef struct {
 enum { FRAMES, MASK };
 
 static const fv_param params[] = {
-    FV_PARAM(dpc, positions, .doc = "row and column of each frame in pixels of the object: y0, x0, y1, x1, ..."),
+    FV_PARAM(dpc, positions, .each = 2, .doc = "row and column of each frame in pixels of the object: y0, x0, y1, x1, ..."),
     FV_PARAM(dpc, step, .def = "0", .min = 0, .max = 1e6, .unit = "px",
              .doc = "pixel of the result, in pixels of the object; 0: the mean distance of neighbours"),
     FV_PARAM_END,

@@ -15,7 +15,8 @@ enum { MOST_SIDE = 8192 };
 static const double turn = 0x1.921fb54442d18p+2;
 
 static const fv_param params[] = {
-    FV_PARAM(integrate_slopes, positions, .doc = "row and column of each center in pixels of the object: y0, x0, y1, x1, ..."),
+    FV_PARAM(integrate_slopes, positions, .each = 2,
+             .doc = "row and column of each center in pixels of the object: y0, x0, y1, x1, ..."),
     FV_PARAM(integrate_slopes, size, .min = 1, .max = 65536, .unit = "px", .doc = "rows and columns of a frame"),
     FV_PARAM(integrate_slopes, step, .def = "0", .min = 0, .max = 1e6, .unit = "px",
              .doc = "pixel of the result, in pixels of the object; 0: the mean distance of neighbours"),

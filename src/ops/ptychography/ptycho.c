@@ -19,7 +19,7 @@ enum { GIVES_OBJECT, GIVES_PROBE, GIVES_RESIDUALS, GIVES_RESIDUAL, GIVES_POSITIO
 enum { MOST = 2000 };
 
 static const fv_param params[] = {
-    FV_PARAM(ptycho, positions,
+    FV_PARAM(ptycho, positions, .each = 2,
              .doc = "row and column of each frame's corner in the object, in pixels: y0, x0, y1, x1, ... (scan_positions or "
                     "read_positions)"),
     FV_PARAM(ptycho, method, .def = "raar", .choices = "raar|dm|lsq|epie|rpie|mpie", .doc = "how waves are improved: see below"),
@@ -365,6 +365,7 @@ const fv_op FV_OP(ptycho) = {
     .params_size = sizeof(ptycho),
     .result = FV_KIND_IMAGE,
     .infer = infer,
+    .part = 0.2,
     .unroll = unroll,
     .passes = passes,
     .doc =

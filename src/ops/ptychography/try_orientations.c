@@ -8,7 +8,7 @@ typedef struct {
 enum { FRAMES, PROBE, MASK };
 
 static const fv_param params[] = {
-    FV_PARAM(try_orientations, positions, .doc = "row and column of each frame, as for ptycho"),
+    FV_PARAM(try_orientations, positions, .each = 2, .doc = "row and column of each frame, as for ptycho"),
     FV_PARAM(try_orientations, iterations, .def = "15", .min = 2, .max = 200, .doc = "iterations of each case"),
     FV_PARAM_END,
 };

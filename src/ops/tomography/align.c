@@ -16,7 +16,7 @@ typedef struct {
 static const fv_param params[] = {
     FV_PARAM(align, limit, .def = "32", .min = 1, .max = 1000, .unit = "px", .doc = "no projection is moved by more than this"),
     FV_PARAM(align, subpixel, .def = "false", .doc = "move by fractions of pixels too, with linear interpolation"),
-    FV_PARAM(align, geometry, .def = "",
+    FV_PARAM(align, geometry, .def = "", .each = 1,
              .doc = "parallel(angles), if all of the object is in view: its centre of mass is then followed across the axis"),
     FV_PARAM_END,
 };

@@ -10,7 +10,7 @@ typedef struct {
 } backproject;
 
 static const fv_param params[] = {
-    FV_PARAM(backproject, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
+    FV_PARAM(backproject, geometry, .each = 1, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
     FV_PARAM(backproject, size, .def = "", .min = 1, .max = 8192, .unit = "px",
              .doc = "rows and columns of a slice, one number or two (of a cone beam: slices, rows, columns); left out: the "
                     "detector's size"),

@@ -15,7 +15,7 @@ typedef struct {
 enum { UNKNOWN, USUAL, HALF_ACQUISITION };
 
 static const fv_param params[] = {
-    FV_PARAM(fbp, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
+    FV_PARAM(fbp, geometry, .each = 1, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
     FV_PARAM(fbp, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fbp, size, .def = "", .min = 1, .max = 8192, .unit = "px",
              .doc = "rows and columns of a slice, one number or two; left out: the width of the detector, or of what a half "

@@ -18,7 +18,7 @@ enum { LANES = FV_BEAM_LANES, TILE = 16, BLOCK = 16 };
 #define PI 0x1.921fb54442d18p+1
 
 static const fv_param params[] = {
-    FV_PARAM(fdk, geometry, .doc = "cone(angles, source, detector)"),
+    FV_PARAM(fdk, geometry, .each = 1, .doc = "cone(angles, source, detector)"),
     FV_PARAM(fdk, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fdk, size, .def = "", .min = 1, .max = 8192, .unit = "px",
              .doc = "slices, rows and columns of the volume (of a fan beam: rows and columns); left out: the detector's size"),

@@ -14,7 +14,8 @@ typedef struct {
 enum { MIRROR, PHASE, VO };
 
 static const fv_param params[] = {
-    FV_PARAM(find_center, geometry, .doc = "parallel(angles), or cone(...) over a whole turn; the centre in it is not used"),
+    FV_PARAM(find_center, geometry, .each = 1,
+             .doc = "parallel(angles), or cone(...) over a whole turn; the centre in it is not used"),
     FV_PARAM(find_center, method, .def = "mirror", .choices = "mirror|phase|vo",
              .doc = "mirror or phase compare two projections half a turn apart, vo uses a whole sinogram; of a cone beam "
                     "only mirror"),

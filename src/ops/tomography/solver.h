@@ -24,7 +24,8 @@ typedef struct fv_solver {
 enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 
 #define FV_SOLVER_GEOMETRY                                                                                                       \
-    FV_PARAM(fv_solver, geometry, .doc = "how the projections were taken: parallel(angles = range(-73, 73, 2)) or cone(...)")
+    FV_PARAM(fv_solver, geometry, .each = 1,                                                                                     \
+             .doc = "how the projections were taken: parallel(angles = range(-73, 73, 2)) or cone(...)")
 #define FV_SOLVER_ITERATIONS(number)                                                                                             \
     FV_PARAM(fv_solver, iterations, .def = number, .min = 1, .max = 100000, .doc = "how often all projections are used")
 #define FV_SOLVER_RELAXATION(number)                                                                                             \

@@ -1,0 +1,164 @@
+"""Scans that grow: what previews show of solvers and statistics, and that the end has the bits of the stored scan."""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, Skip, main, run, test
+from frames import headed
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+class Live:
+    """A stream that is given the frames of a scan one by one."""
+
+    def __init__(self, folder, text, axis, *options):
+        self.folder = pathlib.Path(folder)
+        (self.folder / "p.fov").write_text(text)
+        self.process = subprocess.Popen([FOVEA, "stream", "p.fov", "--bind", "p=-", "--scan", axis, "--json", *map(str, options)],
+                                        cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def send(self, scan, *indices):
+        for i in indices:
+            self.process.stdin.write(headed(scan[i], "s", i))
+        self.process.stdin.flush()
+
+    def preview(self):
+        """The next one: its event."""
+        while True:
+            line = self.process.stdout.readline()
+            assert line, self.process.stderr.read().decode()
+            event = json.loads(line)
+            if event["event"] == "preview":
+                return event
+
+    def shown(self, name="s-preview.npy"):
+        self.preview()
+        return numpy.load(self.folder / "out" / name)
+
+    def end(self):
+        said = self.process.communicate(timeout=600)[1].decode()
+        assert self.process.returncode == 0, said
+        return said
+
+
+def stored(folder, text, name, scan):
+    """What an ordinary run makes of these frames."""
+    there = pathlib.Path(folder) / f"stored-{name}"
+    (there / "scans").mkdir(parents=True)
+    numpy.save(there / "scans" / "s.npy", scan)
+    (there / "p.fov").write_text(text)
+    run("run", "-q", "p.fov", folder=there)
+    return numpy.load(there / "out" / "s.npy")
+
+
+def sirt(angles, iterations=8):
+    return f"""p = read("scans/*.npy", axes = "angle z x")
+write(sirt(p, parallel({angles}), iterations = {iterations}), "out/{{stem}}.npy")
+"""
+
+
+def projections(folder, angles):
+    if numpy is None:
+        raise Skip("no numpy")
+    run("run", "-q", "-e", f'xray(phantom("shepp-logan", [3, 40, 40]), parallel({angles})) |> write("p.npy")', folder=folder)
+    return numpy.load(pathlib.Path(folder) / "p.npy")
+
+
+@test
+def a_solver_sees_the_projections_that_are_there_and_their_angles(folder):
+    scan = projections(folder, "range(0, 174, 6)")
+    live = Live(folder, sirt("range(0, 174, 6)"), "angle", "--count", 30, "--preview", "every=10")
+    live.send(scan, *range(10))
+    first = live.shown()
+    live.send(scan, *range(19, 9, -1))
+    second = live.shown()
+    live.send(scan, *range(29, 19, -1))
+    live.end()
+    assert numpy.array_equal(first, stored(folder, sirt("range(0, 54, 6)"), "first", scan[:10]))
+    assert numpy.array_equal(second, stored(folder, sirt("range(0, 114, 6)"), "second", scan[:20]))
+    last = numpy.load(pathlib.Path(folder) / "out" / "s.npy")
+    assert numpy.array_equal(last, stored(folder, sirt("range(0, 174, 6)"), "all", scan))
+
+
+@test
+def gaps_are_left_out_and_previews_may_end_after_fewer_iterations(folder):
+    scan = projections(folder, "range(0, 174, 6)")
+    live = Live(folder, sirt("range(0, 174, 6)"), "angle", "--preview", "every=5,rounds=3")  # the end is told by the last frame
+    live.send(scan, 0, 3, 4, 9, 20)
+    shown = live.shown()
+    live.send(scan, *(i for i in range(30) if i not in (0, 3, 4, 9, 20)))
+    live.end()
+    assert numpy.array_equal(shown, stored(folder, sirt("[0, 18, 24, 54, 120]", 3), "part", scan[[0, 3, 4, 9, 20]]))
+    last = numpy.load(pathlib.Path(folder) / "out" / "s.npy")
+    assert numpy.array_equal(last, stored(folder, sirt("range(0, 174, 6)"), "all", scan))
+
+
+def ptycho(corners):
+    at = ", ".join(f"{y}, {x}" for y, x in corners)
+    return f"""p = read("scans/*.npy", axes = "frame y x")
+probe = make_probe(32, radius = 8, counts = 1e5)
+write(amplitude(ptycho(p, probe, positions = [{at}], iterations = 6)), "out/{{stem}}.npy")
+"""
+
+
+@test
+def ptychography_begins_with_a_fifth_of_the_scan(folder):
+    if numpy is None:
+        raise Skip("no numpy")
+    corners = [(y, x) for y in range(0, 48, 8) for x in range(0, 48, 8)]
+    at = ", ".join(f"{y}, {x}" for y, x in corners)
+    run("run", "-q", "-e", 'o = complex_image(ones([96, 96]), phantom("cells", [96, 96]) / 255)\n'
+        f'diffract(o, make_probe(32, radius = 8, counts = 1e5), positions = [{at}]) |> write("p.npy")', folder=folder)
+    scan = numpy.load(pathlib.Path(folder) / "p.npy")
+    live = Live(folder, ptycho(corners), "frame", "--count", len(scan), "--preview", "every=6")
+    live.send(scan, *range(6))  # of 36: too early
+    live.send(scan, *range(6, 12))
+    event = live.preview()
+    assert event["frames"] == 12 and "why" not in event, event
+    shown = numpy.load(pathlib.Path(folder) / "out" / "s-preview.npy")
+    assert numpy.array_equal(shown, stored(folder, ptycho(corners[:12]), "part", scan[:12]))
+    live.send(scan, *range(12, len(scan)))
+    live.end()
+    last = numpy.load(pathlib.Path(folder) / "out" / "s.npy")
+    assert numpy.array_equal(last, stored(folder, ptycho(corners), "all", scan))
+
+
+@test
+def statistics_have_running_values(folder):
+    if numpy is None:
+        raise Skip("no numpy")
+    scan = numpy.random.default_rng(2).integers(0, 200, (12, 9, 11)).astype("uint8")
+    text = 'p = read("scans/*.npy", axes = "t y x")\nmean(p)\nwrite(project(p, "t", "mean"), "out/{stem}.npy")\n'
+    live = Live(folder, text, "t", "--count", 12, "--preview", "every=4")
+    for until in (4, 8):
+        live.send(scan, *range(until - 4, until))
+        event = live.preview()
+        assert abs(event["mean(p)"][0]["mean(p)"] - scan[:until].mean()) < 1e-9, event
+        shown = numpy.load(pathlib.Path(folder) / "out" / "s-preview.npy")
+        assert numpy.allclose(shown, scan[:until].mean(axis=0), rtol=1e-6)
+    live.send(scan, *range(8, 12))
+    live.end()
+    assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / "s.npy"), stored(folder, text, "all", scan))
+
+
+@test
+def a_text_that_needs_a_frame_which_has_not_come_sees_zeros_until_then(folder):
+    if numpy is None:
+        raise Skip("no numpy")
+    scan = numpy.random.default_rng(2).integers(1, 200, (6, 9, 11)).astype("uint8")
+    text = 'p = read("scans/*.npy")\nwrite(p[5] + p[0], "out/{stem}.npy")\n'
+    live = Live(folder, text, "t", "--count", 6, "--preview", "every=3")
+    live.send(scan, *range(3))
+    assert numpy.array_equal(live.shown(), scan[0])
+    live.send(scan, *range(3, 6))
+    live.end()
+    assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / "s.npy"), stored(folder, text, "all", scan))
+
+
+main()
