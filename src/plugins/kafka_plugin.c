@@ -8,7 +8,13 @@
 #include <string.h>
 #include <time.h>
 
+typedef struct complaint { /* the last thing that the library could not do: what a broker says to a wrong password, for example */
+    pthread_mutex_t mutex; /* it comes from the library's own threads */
+    char            text[256];
+} complaint;
+
 struct fv_kafka_reader {
+    complaint               complaint; /* first: the library knows either struct by it */
     rd_kafka_t             *client;
     rd_kafka_queue_t       *queue;
     fv_kafka_reader_options options;
@@ -22,6 +28,7 @@ struct fv_kafka_reader {
 };
 
 struct fv_kafka_writer {
+    complaint       complaint; /* first, as above */
     rd_kafka_t     *client;
     char           *topic;
     pthread_mutex_t mutex; /* guards what follows, which delivery reports change */
@@ -74,9 +81,25 @@ static bool set_all(rd_kafka_conf_t *conf, const char *config, char *why) {
     return good;
 }
 
-/* A connection that was lost is tried again by the library; what it says about that is for those who ask. */
+/* A connection that was lost is tried again by the library; why is told if it never comes to be. Of
+ * "[thrd:...]: sasl_ssl://host:9093/bootstrap: SASL authentication error: ... (after 3ms in state AUTH_REQ)" the middle is said.
+ */
 static void on_log(const rd_kafka_t *client, int level, const char *facility, const char *text) {
-    (void)client, (void)level, (void)facility, (void)text;
+    enum { ERROR = 3 };
+    complaint  *c = rd_kafka_opaque(client);
+    const char *begin = strstr(text, "]: "), *place = begin ? strstr(begin + 3, ": ") : NULL;
+    if (level > ERROR || strcmp(facility, "FAIL") || !c || !place) return;
+    const char *end = strstr(place, " (after ");
+    pthread_mutex_lock(&c->mutex);
+    snprintf(c->text, sizeof c->text, "%.*s", end ? (int)(end - place - 2) : 200, place + 2);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+static void say_silence(rd_kafka_t *client, const char *brokers, rd_kafka_resp_err_t error, char *why) {
+    complaint *c = rd_kafka_opaque(client);
+    pthread_mutex_lock(&c->mutex);
+    snprintf(why, FV_KAFKA_TEXT, "no broker answers at %s (%s)", brokers, *c->text ? c->text : rd_kafka_err2str(error));
+    pthread_mutex_unlock(&c->mutex);
 }
 
 /* Whether the broker answers and has the topic: a clear sentence now is better than silence later. */
@@ -99,7 +122,7 @@ static bool find_topic(rd_kafka_t *client, const char *brokers, const char *name
             rd_kafka_metadata_destroy(metadata);
             if (!there && missing && !make) break;
         } else
-            snprintf(why, FV_KAFKA_TEXT, "no broker answers at %s (%s)", brokers, rd_kafka_err2str(error));
+            say_silence(client, brokers, error, why);
         if (!there) nanosleep(&(struct timespec){ 0, 200000000 }, NULL);
     } while (!there && now() < until);
     rd_kafka_topic_destroy(topic);
@@ -145,6 +168,7 @@ static void reader_close(fv_kafka_reader *r) {
         rd_kafka_consumer_close(r->client);
         rd_kafka_destroy(r->client);
     }
+    pthread_mutex_destroy(&r->complaint.mutex);
     free(r->ends);
     free(r->over);
     free(r->topic);
@@ -165,13 +189,15 @@ static bool configure(rd_kafka_conf_t *conf, const fv_kafka_reader_options *o, c
            set(conf, "queued.min.messages", "1000000", why) && set(conf, "fetch.wait.max.ms", "5", why) &&
            set(conf, "fetch.error.backoff.ms", "50", why) && set(conf, "session.timeout.ms", "10000", why) &&
            set(conf, "heartbeat.interval.ms", "1000", why) && set(conf, "reconnect.backoff.max.ms", "1000", why) &&
-           set_all(conf, o->config, why);
+           set(conf, "topic.metadata.refresh.interval.ms", "10000", why) && /* partitions may be added */
+           set(conf, "enable.partition.eof", o->once ? "true" : "false", why) && set_all(conf, o->config, why);
 }
 
 static fv_kafka_reader *reader_open(const fv_kafka_reader_options *o, char *why) {
     fv_kafka_reader *r = calloc(1, sizeof *r);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char             text[256];
+    pthread_mutex_init(&r->complaint.mutex, NULL);
     r->options = *o;
     r->topic = strdup(o->topic);
     rd_kafka_conf_set_opaque(conf, r);
@@ -230,10 +256,14 @@ static bool is_over(const fv_kafka_reader *r) {
     return any;
 }
 
-/* Troubles that pass are told, not too often. */
+/* Troubles that pass are told, not too often. Not every offset is a message: the last ones may be marks of transactions, or were
+ * compacted away, so that the end is known by the end alone. */
 static fv_kafka_news trouble(fv_kafka_reader *r, rd_kafka_message_t *m, char *why) {
     rd_kafka_resp_err_t error = m->err;
-    bool                fatal = error == RD_KAFKA_RESP_ERR__FATAL || error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+    if (error == RD_KAFKA_RESP_ERR__PARTITION_EOF && r->options.once && m->partition < r->npartitions &&
+        m->offset >= r->ends[m->partition])
+        r->over[m->partition] = true;
+    bool fatal = error == RD_KAFKA_RESP_ERR__FATAL || error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
                  error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED || error == RD_KAFKA_RESP_ERR__AUTHENTICATION;
     bool quiet = error == RD_KAFKA_RESP_ERR__PARTITION_EOF || (!fatal && now() - r->told < 5);
     if (!quiet) snprintf(why, FV_KAFKA_TEXT, "%s%s", rd_kafka_message_errstr(m), fatal ? "" : "; trying again");
@@ -314,6 +344,7 @@ static void on_delivery(rd_kafka_t *client, const rd_kafka_message_t *message, v
 static void writer_close(fv_kafka_writer *w) {
     if (!w) return;
     if (w->client) rd_kafka_destroy(w->client);
+    pthread_mutex_destroy(&w->complaint.mutex);
     pthread_mutex_destroy(&w->mutex);
     free(w->topic);
     free(w);
@@ -323,6 +354,7 @@ static fv_kafka_writer *writer_open(const char *brokers, const char *topic, cons
     fv_kafka_writer *w = calloc(1, sizeof *w);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char             text[256];
+    pthread_mutex_init(&w->complaint.mutex, NULL);
     pthread_mutex_init(&w->mutex, NULL);
     w->topic = strdup(topic);
     rd_kafka_conf_set_log_cb(conf, on_log);

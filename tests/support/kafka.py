@@ -2,6 +2,8 @@
 
 Its jars come from Maven once, into build/kafka-jars or $KAFKA_JARS; where Maven cannot be reached the tests are skipped by name.
 """
+import ctypes
+import ctypes.util
 import pathlib
 import shutil
 import signal
@@ -35,6 +37,18 @@ message.max.bytes=67108864
 replica.fetch.max.bytes=67108864
 """
 
+# A second door of the broker, for those who know the password and trust its certificate.
+SECURE = """listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{secure}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/broker.pem
+ssl.client.auth=none
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+  user_{user}="{password}";
+"""
+
 
 def find_jars():
     for program in ("java", "kcat"):
@@ -43,29 +57,87 @@ def find_jars():
     return maven.find_jars("kafka", "KAFKA_JARS", *ARTIFACTS)
 
 
-def free_ports():
-    while True:
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0))
-            two.bind(("127.0.0.1", 0))
-            return one.getsockname()[1], two.getsockname()[1]
+def free_ports(count=2):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Admin:
+    """What kcat cannot do with topics, by librdkafka."""
+
+    def __init__(self, address):
+        name = ctypes.util.find_library("rdkafka")
+        if not name:
+            raise Skip("no librdkafka here")
+        self.library = library = ctypes.CDLL(name)
+        for function in ("conf_new", "new", "queue_new", "NewTopic_new", "NewPartitions_new", "queue_poll"):
+            getattr(library, f"rd_kafka_{function}").restype = ctypes.c_void_p
+        why = ctypes.create_string_buffer(256)
+        conf = ctypes.c_void_p(library.rd_kafka_conf_new())
+        library.rd_kafka_conf_set(conf, b"bootstrap.servers", address.encode(), why, ctypes.c_size_t(256))
+        self.client = ctypes.c_void_p(library.rd_kafka_new(0, conf, why, ctypes.c_size_t(256)))
+        self.queue = ctypes.c_void_p(library.rd_kafka_queue_new(self.client))
+
+    def ask(self, function, wish):
+        wishes = (ctypes.c_void_p * 1)(wish)
+        getattr(self.library, f"rd_kafka_{function}")(self.client, wishes, ctypes.c_size_t(1), None, self.queue)
+        event = ctypes.c_void_p(self.library.rd_kafka_queue_poll(self.queue, 60000))
+        assert event and not self.library.rd_kafka_event_error(event), function
+        self.library.rd_kafka_event_destroy(event)
+
+    def make(self, topic, partitions=1, **settings):
+        why = ctypes.create_string_buffer(256)
+        wish = self.library.rd_kafka_NewTopic_new(topic.encode(), partitions, 1, why, ctypes.c_size_t(256))
+        for name, value in settings.items():
+            self.library.rd_kafka_NewTopic_set_config(ctypes.c_void_p(wish), name.replace("_", ".").encode(), str(value).encode())
+        self.ask("CreateTopics", wish)
+
+    def grow(self, topic, partitions):
+        why = ctypes.create_string_buffer(256)
+        wish = self.library.rd_kafka_NewPartitions_new(topic.encode(), ctypes.c_size_t(partitions), why, ctypes.c_size_t(256))
+        self.ask("CreatePartitions", wish)
+
+    def close(self):
+        self.library.rd_kafka_queue_destroy(self.queue)
+        self.library.rd_kafka_destroy(self.client)
 
 
 class Broker:
-    """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between."""
+    """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between. With a user and a
+    password it has a door with TLS and SASL too: broker.secure is that address, broker.certificate what to trust."""
 
-    def __init__(self, folder, partitions=1):
+    def __init__(self, folder, partitions=1, user=None, password=None):
         self.jars = find_jars()
         self.folder = pathlib.Path(folder) / "kafka"
         self.folder.mkdir()
-        self.port, controller = free_ports()
+        self.port, controller, secure = free_ports(3)
         self.address = f"127.0.0.1:{self.port}"
         self.settings = self.folder / "server.properties"
         self.settings.write_text(SETTINGS.format(port=self.port, controller=controller, folder=self.folder,
                                                  partitions=partitions))
         self.process = None
+        if user:
+            self.secure, self.certificate = f"127.0.0.1:{secure}", self.folder / "certificate.pem"
+            self.make_certificate()
+            with open(self.settings, "a", encoding="utf-8") as file:  # what comes later counts
+                file.write(SECURE.format(port=self.port, controller=controller, secure=secure, folder=self.folder, user=user,
+                                         password=password))
         identity = "fovea-test-cluster-000"
         self.java("kafka.tools.StorageTool", "format", "-t", identity, "-c", self.settings, wait=True)
+
+    def make_certificate(self):
+        if not shutil.which("openssl"):
+            raise Skip("no openssl here to make a certificate")
+        key = self.folder / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", self.certificate,
+                        "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True,
+                       capture_output=True)
+        (self.folder / "broker.pem").write_text(key.read_text() + self.certificate.read_text())
 
     def java(self, *words, wait=False):
         command = ["java", "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{self.jars}/*",
