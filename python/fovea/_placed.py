@@ -83,6 +83,11 @@ class PlacedRun:
             first, work = k + 1, 0
         return jobs
 
+    @property
+    def without_folder(self):
+        """Whether what is done is kept behind an address (--store s3://...), and so no folder is shared."""
+        return os.path.exists(os.path.join(self.folder, "..", "..", "address"))
+
     def inputs(self):
         """One of the files of each pattern that the run reads, but for those behind addresses."""
         with open(os.path.join(self.folder, "manifest.json")) as file:

@@ -4,6 +4,7 @@
 #include "cluster/jobs.h"
 #include "cluster/slurm.h"
 #include "run/claims.h"
+#include "store/mirror.h"
 #include "store/store_place.h"
 #include <fovea/cluster.h>
 #include <stdlib.h>
@@ -123,9 +124,20 @@ static int live_jobs(const char *run_folder, bool *lacked_memory) {
     return live;
 }
 
+/* Jobs find a run by its folder, FOLDER/runs/HASH. */
+static fv_status check_place(const char *run_folder, fv_error *error) {
+    char     *folder = fv__sprintf("%s/../..", run_folder), *address = fv__mirror_address(folder);
+    fv_status status = FV_OK;
+    if (address) status = fv_fail(error, FV_ERROR_USAGE, "--store %s: jobs of Slurm need a folder that all nodes see", address);
+    free(address);
+    free(folder);
+    return status;
+}
+
 fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *o, char **text, fv_error *error) {
     fv_profile request;
     *text = NULL;
+    FV_TRY(check_place(run_folder, error));
     fv_status status = make_request(o, &request, error);
     if (status == FV_OK && !o->dry) status = fv__slurm_there(error);
     if (status == FV_OK && !o->dry) {

@@ -170,6 +170,7 @@ static fv_status open_stream(fv_stream_run *run, fv_pipeline *p, fv_stream_optio
     run->room = FV_MAX(run->text.budget.tasks / 4, (int64_t)1 << 20);
     run->text.budget.tasks -= run->room + run->room / 2;
     if (!o->most) o->most = FV_MIN(MOST_FRAME, FV_MAX(run->room, (int64_t)8 << 20));
+    FV_TRY(fv__store_check_folder(o->store, error));
     char *place = fv__store_place(o->store, true);
     run->folder = folder_of(p, run, *pattern, place);
     run->name = fv__sprintf("%d-%llx", (int)getpid(), (unsigned long long)time(NULL));

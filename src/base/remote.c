@@ -367,13 +367,20 @@ fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int
     return check(path, facts, &call, error);
 }
 
+typedef struct file_part {
+    int     fd;
+    int64_t offset;
+} file_part;
+
 static int64_t give_from_file(void *context, size_t offset, void *data, size_t size) {
-    return pread(*(const int *)context, data, size, (off_t)offset);
+    const file_part *part = context;
+    return pread(part->fd, data, size, (off_t)(part->offset + (int64_t)offset));
 }
 
-static fv_status put_open_file(int fd, int64_t size, const char *path, fv_error *error) {
+fv_status fv__remote_put_part(int fd, int64_t offset, int64_t size, const char *path, fv_error *error) {
     const int64_t  most = (int64_t)5 << 30; /* that S3 takes in one request */
-    fv_remote_call call = { .method = "PUT", .give = give_from_file, .context = &fd, .body_size = (size_t)size };
+    file_part      part = { fd, offset };
+    fv_remote_call call = { .method = "PUT", .give = give_from_file, .context = &part, .body_size = (size_t)size };
     if (!size) call = (fv_remote_call){ .method = "PUT", .body = "" };
     if (size > most && !strncmp(path, "s3://", 5))
         return fv_fail(error, FV_ERROR_USAGE, "%s: a file there can have 5 GiB, and this one has %lld bytes; write Zarr", path,
@@ -389,7 +396,7 @@ fv_status fv__remote_put_file(const char *file, const char *path, fv_error *erro
     int        fd;
     FV_TRY(fv__file_identify(file, &id, error));
     FV_TRY(fv__file_open_read(file, &fd, error));
-    fv_status status = put_open_file(fd, id.size, path, error);
+    fv_status status = fv__remote_put_part(fd, 0, id.size, path, error);
     close(fd);
     return status;
 }

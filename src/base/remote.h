@@ -55,8 +55,9 @@ bool fv__remote_lists(const char *path);
 /* The names in such a folder, s3://BUCKET/a/b/, those of folders with a slash at their end. The caller frees them and the list.
  */
 fv_status fv__remote_list(const char *folder, char ***names, size_t *count, fv_error *error);
-/* Sends a local file. */
+/* Sends a local file, or a part of an open one. */
 fv_status fv__remote_put_file(const char *file, const char *path, fv_error *error);
+fv_status fv__remote_put_part(int fd, int64_t offset, int64_t size, const char *path, fv_error *error);
 /* The files of a local folder below a remote address; those that describe it (zarr.json, .zarray, ...) last, and its own at the
  * very end: who finds these finds everything. */
 fv_status fv__remote_upload(const char *folder, const char *path, fv_error *error);

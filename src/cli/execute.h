@@ -34,8 +34,8 @@
         FV_OPTION(type, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",                                              \
                   .doc = "how many seconds of a worker's work may be lost if it is killed; 2.5 if left out"),                    \
         FV_OPTION(type, store, .argument = "FOLDER",                                                                             \
-                  .doc = "where the run keeps what it needs to continue later; .fovea if "                                       \
-                         "left out"),                                                                                            \
+                  .doc = "where the run keeps what it needs to continue later: a folder, .fovea if left out, or an s3:// or "    \
+                         "hdfs:// address"),                                                                                     \
         FV_OPTION(type, fresh, .doc = "forget what earlier runs computed and start over"),                                       \
         FV_OPTION(type, overwrite, .doc = "replace files that Fovea did not make"),                                              \
         FV_OPTION(type, stop_on_error, .doc = "stop at the first item that fails instead of going on with the others"),          \

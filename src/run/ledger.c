@@ -1,7 +1,7 @@
 /* The ledger of outputs. */
 #include "run/ledger.h"
-#include "base/file.h"
 #include "base/hash_table.h"
+#include "base/remote.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ typedef struct entry {
 } entry;
 
 struct fv_ledger {
-    char           *path;
+    char           *path, *address; /* NULL: there is no copy elsewhere */
     int             fd;
     int64_t         read; /* bytes of the file that are in the entries */
     entry          *entries;
@@ -118,6 +118,7 @@ void fv__ledger_close(fv_ledger *ledger) {
     close(ledger->fd);
     pthread_mutex_destroy(&ledger->mutex);
     free(ledger->path);
+    free(ledger->address);
     free(ledger->entries);
     free(ledger->table.slot);
     free(ledger);
@@ -155,9 +156,39 @@ fv_status fv__ledger_note(fv_ledger *ledger, const fv_hash *files, const fv_hash
     return status;
 }
 
+static fv_status send_line(const fv_ledger *ledger, fv_hash file, fv_hash key, fv_error *error) {
+    char names[2][33];
+    fv__hash_format(file, names[0]);
+    fv__hash_format(key, names[1]);
+    char     *path = fv__sprintf("%s/%s-%s", ledger->address, names[0], names[1]);
+    fv_status status = fv__remote_put_part(-1, 0, 0, path, error);
+    free(path);
+    return status;
+}
+
 const char *fv__ledger_path(const fv_ledger *ledger) { return ledger->path; }
 
 fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
     FV_TRY(fv__ledger_note(ledger, files, keys, count, error));
-    return fv__file_sync(ledger->fd, ledger->path, error);
+    FV_TRY(fv__file_sync(ledger->fd, ledger->path, error));
+    for (int i = 0; ledger->address && i < count; i++) FV_TRY(send_line(ledger, files[i], keys[i], error));
+    return FV_OK;
+}
+
+fv_status fv__ledger_mirror(fv_ledger *ledger, const char *address, fv_error *error) {
+    char    **names = NULL, *place = fv__sprintf("%s/", address);
+    size_t    count = 0;
+    fv_status status = fv__remote_list(place, &names, &count, error);
+    for (size_t i = 0; i < count; i++) {
+        fv_hash file, key, known;
+        bool    line =
+            strlen(names[i]) == 65 && names[i][32] == '-' && parse_hash(names[i], &file) && parse_hash(names[i] + 33, &key);
+        bool news = line && (!fv__ledger_find(ledger, file, &known) || !fv__hash_equal(key, known));
+        if (status == FV_OK && news) status = fv__ledger_note(ledger, &file, &key, 1, error);
+        free(names[i]);
+    }
+    free(names);
+    free(place);
+    if (status == FV_OK) ledger->address = fv__strdup(address);
+    return status;
 }

@@ -9,6 +9,9 @@ typedef struct fv_ledger fv_ledger;
 
 fv_status fv__ledger_open(const char *path, fv_ledger **ledger, fv_error *error);
 void      fv__ledger_close(fv_ledger *ledger);
+/* Has a copy of the ledger in a folder behind an address, which other machines have too: takes up what is there, and what is
+ * added from now on goes there too (an object without bytes for each line, which is its name). */
+fv_status fv__ledger_mirror(fv_ledger *ledger, const char *address, fv_error *error);
 /* Whether this file (name and identity hashed) is in the ledger, and the key of what made it last. */
 bool fv__ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key);
 /* Adds lines, which are durable when the file is synced; and its path. */

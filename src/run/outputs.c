@@ -7,6 +7,7 @@
 #include "op/output_slices.h"
 #include "run/ledger.h"
 #include "run/temporaries.h"
+#include "store/mirror.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -38,9 +39,16 @@ fv_status fv__outputs_open(const char *folder, bool overwrite, bool fresh, fv_ou
     fv_ledger *ledger = NULL;
     if (folder) {
         char     *path = fv__sprintf("%s/outputs.log", folder);
+        char     *address = fv__mirror_address(folder), *copy = address ? fv__path_inside(address, "outputs") : NULL;
         fv_status status = fv__ledger_open(path, &ledger, error);
+        if (status == FV_OK && copy) status = fv__ledger_mirror(ledger, copy, error);
+        free(copy);
+        free(address);
         free(path);
-        if (status != FV_OK) return status;
+        if (status != FV_OK) {
+            fv__ledger_close(ledger);
+            return status;
+        }
     }
     fv_outputs *outputs = fv__calloc(sizeof *outputs);
     outputs->folder = folder ? fv__sprintf("%s/outputs", folder) : NULL;
@@ -126,6 +134,9 @@ static fv_hash file_hash(const char *path, const identity *id) {
     free(place);
     return fv__hasher_finish(&hasher);
 }
+
+/* That a remote file under this name is being sent: with the key of what makes it, or 0 when it is there. */
+static fv_hash sending_hash(const char *path) { return file_hash(path, &(identity){ .size = -1 }); }
 
 /* A pattern means other files in another working folder. */
 static fv_hash pattern_hash(const char *pattern) {
@@ -238,6 +249,8 @@ fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *err
     FV_TRY(fv__outputs_check_name(path, error));
     if (fv__slices_named(path)) return outputs->overwrite ? FV_OK : fv__slices_check(path, error);
     if (!identify(path, &id) || fv__ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
+    bool broke_off = fv__is_remote(path) && fv__ledger_find(outputs->ledger, sending_hash(path), &key);
+    if (broke_off && (key.low || key.high)) return FV_OK; /* a kill left it without its line */
     FV_TRY(check_folder(path, error));
     if (outputs->overwrite) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
@@ -414,12 +427,15 @@ static fv_status name_parts(fv_outputs *outputs, const fv_output *p, fv_error *e
 /* What is there under a remote name is only known when it is: the ledger follows it. */
 static fv_status send_output(fv_outputs *outputs, const fv_output *p, fv_error *error) {
     identity id;
+    fv_hash  name = sending_hash(p->path);
+    FV_TRY(fv__ledger_note(outputs->ledger, &name, &p->key, 1, error));
     FV_TRY(fv__path_is_folder(p->temporary) ? fv__remote_upload(p->temporary, p->path, error)
                                             : fv__remote_put_file(p->temporary, p->path, error));
     FV_TRY(fv__path_remove(p->temporary, error));
     if (!identify(p->path, &id)) return fv_fail(error, FV_ERROR_IO, "%s was written but cannot be found", p->path);
     fv_hash file = file_hash(p->path, &id);
-    return fv__ledger_add(outputs->ledger, &file, &p->key, 1, error);
+    FV_TRY(fv__ledger_add(outputs->ledger, &file, &p->key, 1, error));
+    return fv__ledger_note(outputs->ledger, &name, &(fv_hash){ 0 }, 1, error);
 }
 
 fv_status fv__output_give_name(const fv_output *p, fv_error *error) {

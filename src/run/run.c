@@ -9,6 +9,7 @@
 #include "run/results.h"
 #include "run/run_facts.h"
 #include "run/scheduler.h"
+#include "store/mirror.h"
 #include "store/store_place.h"
 #include <sched.h>
 #include <stdio.h>
@@ -224,7 +225,12 @@ static fv_status open_store(running *r, fv_error *error) {
                                  .patience = r->settings->options.patience * r->settings->options.workers,
                                  .shared = r->engine->shared || r->share,
                                  .late = r->share && r->bindings->collection }; /* an item is one process's until it is done */
-    fv_status        status = fv__store_open(&options, &r->context.store, error);
+    fv_status        status = fv__mirror_open(r->folder, &options.mirror, error);
+    if (status == FV_OK && options.mirror && options.shared) {
+        fv__mirror_close(options.mirror);
+        status = fv_fail(error, FV_ERROR_USAGE, "the results of this run lie behind an address: its workers need --apart");
+    }
+    if (status == FV_OK) status = fv__store_open(&options, &r->context.store, error);
     if (status == FV_OK) fv__store_on_flush(r->context.store, before_commit, r);
     free(folder);
     return status;
@@ -392,6 +398,22 @@ static fv_status claim_run(running *r, fv_error *error) {
     return status;
 }
 
+/* Beside a store behind an address lies what tells of its runs. */
+static fv_status send_record(const running *r, fv_error *error) {
+    static const char *const names[] = { "manifest.json", "graph.json", "record.db" };
+    char                    *address = fv__mirror_address(r->folder);
+    fv_status                status = FV_OK;
+    for (int i = 0; address && status == FV_OK && i < FV_COUNT(names); i++) {
+        char *file = fv__path_inside(r->run_folder, names[i]);
+        char *object = fv__sprintf("%s/runs/%s/%s", address, fv__path_name(r->run_folder), names[i]);
+        if (fv__file_exists(file)) status = fv__remote_put_file(file, object, error);
+        free(file);
+        free(object);
+    }
+    free(address);
+    return status;
+}
+
 static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_budget *budget = &r->settings->budget;
     int64_t          task = 0;
@@ -421,6 +443,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (ends_run(r) && (r->result->facts.tasks_run > 0 || r->share)) {
         fv_error  later = { 0 };
         fv_status built = fv__record_build(r->run_folder, &later);
+        if (built == FV_OK) built = send_record(r, &later);
         if (built != FV_OK) fv__log_failure("fovea: the record of this run could not be written: %s", later.message);
     }
     return status;
@@ -499,17 +522,23 @@ static fv_status tell_failures(const running *r, fv_error *error) {
                    of_run ? ", and with them what needs every item" : "");
 }
 
-static fv_status check_store(const char *store, fv_error *error) {
+/* A store behind an address has a folder here, and one process that writes to both. */
+static fv_status name_store(const char *folder, const fv_run_options *options, const fv_engine *engine, fv_error *error) {
+    const char *store = options->store;
     if (!store || !fv__is_remote(store)) return FV_OK;
-    return fv_fail(error, FV_ERROR_USAGE,
-                   "--store %s: a store is a folder, and not behind an address; where workers have no folder in common, "
-                   "`--engine spark --apart` or `--engine dask --apart` keeps it here",
-                   store);
+    if (!fv__remote_lists(store))
+        return fv_fail(error, FV_ERROR_USAGE, "--store %s: a store is a folder, or lies behind an s3:// or hdfs:// address",
+                       store);
+    if (engine && engine->shared)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "--store %s: the workers of --engine %s need a folder that all of them see; threads can keep results "
+                       "behind an address, and so can Spark and Dask with --apart",
+                       store, options->engine);
+    return fv__mirror_name(folder, store, options->fresh, error);
 }
 
 static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, const fv_engine **engine, fv_error *error) {
     fv_run_options *options = &settings->options;
-    FV_TRY(check_store(options->store, error));
     if (!options->engine) options->engine = fv__engine_default();
     if (options->patience <= 0) options->patience = 2.5;
     FV_TRY(fv__engine_named(options->engine, engine, error));
@@ -546,6 +575,7 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
     char     *folder = transient ? NULL : fv__store_place(settings.options.store, true);
     r.folder = folder;
     if (!transient && !share) fv__arrays_hash(bindings);
+    if (status == FV_OK && !transient) status = name_store(folder, &settings.options, r.engine, error);
     if (status == FV_OK) status = transient ? run_transient(&r, diagnostics, error) : run_kept(&r, diagnostics, error);
     fv__instance_close(r.first);
     if (r.record) fv__record_close(r.record);
@@ -601,7 +631,7 @@ fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const
     running         r = { .settings = &settings, .folder = folder, .bindings = bindings };
     fv__arrays_hash(bindings);
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
-    fv_status status = check_store(options->store, error);
+    fv_status status = name_store(folder, options, NULL, error);
     if (status == FV_OK) status = freeze(&r, run_folder, diagnostics, error);
     free_planned(&r.planned);
     free(folder);
@@ -633,7 +663,10 @@ fv_status fv__run_share(const fv_share *share, bool alone, fv_order order, const
         if (slash) *slash = 0;
     }
     fv_status status = fv__manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
+    char     *address = fv__mirror_address(folder);
+    alone = alone || (share->finish && address); /* nobody else writes to such a store */
     settings.options.store = folder;
+    free(address);
     *result = NULL;
     if (status == FV_OK && (share->finish || alone)) fv__claims_finished(share->run_folder, false);
     if (status == FV_OK)

@@ -299,6 +299,16 @@ static void requeue(fv_store *store, fv_bytes *batch) { /* before what was put s
     *batch = (fv_bytes){ 0 };
 }
 
+static fv_status push(fv_store *store, fv_error *error) {
+    fv__io_lock(&store->files);
+    int64_t end = store->pack.log_end;
+    pthread_mutex_unlock(&store->files);
+    fv__io_enter();
+    fv_status status = fv__mirror_push(store->mirror, &store->pack, end, error);
+    fv__io_leave();
+    return status;
+}
+
 /* Called by one thread at a time. */
 static fv_status commit(fv_store *store, fv_error *error) {
     fv_bytes batch, items = { 0 }, debris = { 0 };
@@ -320,6 +330,7 @@ static fv_status commit(fv_store *store, fv_error *error) {
         unsynced = status != FV_OK;
     }
     if (status == FV_OK) status = explained(store, write_lines(store, &batch, shared_end, error), error);
+    if (status == FV_OK && store->mirror) status = push(store, error);
 
     pthread_mutex_lock(&store->lock);
     finish_batch(store, &batch, status == FV_OK, unsynced, &debris);

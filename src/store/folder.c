@@ -70,8 +70,9 @@ fv_status fv__source_enter(fv_store *store, uint32_t number, int *fd, fv_error *
     fv_source *source = store->sources[number];
     source->users++;
     *fd = source->pack_fd;
+    bool away = source->away;
     pthread_mutex_unlock(&store->lock);
-    if (*fd >= 0) return FV_OK;
+    if (*fd >= 0 || away) return FV_OK;
     char     *path = path_of(store->folder, source->writer, "pack");
     int       opened, surplus = -1;
     fv_status status = fv__file_open_read(path, &opened, error);
@@ -225,7 +226,9 @@ static fv_status read_log(fv_store *store, uint32_t number, int fd, const char *
     struct stat s;
     char       *pack = path_of(store->folder, source->writer, "pack");
     source->seen = fstat(fd, &s) ? 0 : s.st_size;
-    source->pack_size = stat(pack, &s) ? 0 : s.st_size;
+    bool here = !stat(pack, &s);
+    source->pack_size = here ? s.st_size : store->mirror ? fv__mirror_extent(store->mirror, source->writer) : 0;
+    source->away = !here && source->pack_size;
     free(pack);
     if (!source->met) source->doubted = source->seen;
     fv_bytes  piece = { 0 };

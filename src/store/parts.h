@@ -22,6 +22,7 @@ typedef struct fv_source {
     bool    touched; /* marked as used */
     bool    settled; /* its writer is dead for sure: nothing will come any more */
     bool    doubled; /* holds blobs that are known from another source */
+    bool    away;    /* its pack is not here: the mirror has it */
     /* guarded by `scanning` */
     bool     met, headed; /* looked at once; has its first line */
     bool     foreign;     /* written under another boot id than ours */
@@ -57,7 +58,8 @@ struct fv_store {
     double  patience;
     bool    shared, late, transient;
 
-    const fv_store_home *home; /* NULL: none */
+    const fv_store_home *home;   /* NULL: none */
+    fv_mirror           *mirror; /* NULL: none */
 
     pthread_mutex_t lock;
     pthread_cond_t  loaded;

@@ -67,10 +67,15 @@ void fv__store_dispose(fv_store *store, fv_bytes *debris) {
 
 fv_status fv__store_open(const fv_store_options *options, fv_store **result, fv_error *error) {
     *result = NULL;
+    fv_status status = FV_OK;
     if (!options->writer[0] || strchr(options->writer, '/'))
-        return fv_fail(error, FV_ERROR_INTERNAL, "writer = \"%s\": the name of the store's files must be one word",
-                       options->writer);
-    if (!options->transient) FV_TRY(fv__path_make_folders(options->folder, error));
+        status =
+            fv_fail(error, FV_ERROR_INTERNAL, "writer = \"%s\": the name of the store's files must be one word", options->writer);
+    if (status == FV_OK && !options->transient) status = fv__path_make_folders(options->folder, error);
+    if (status != FV_OK) {
+        fv__mirror_close(options->mirror);
+        return status;
+    }
     fv_store *store = fv__calloc(sizeof *store);
     store->folder = fv__strdup(options->folder);
     store->memory = FV_MAX(options->memory, 0);
@@ -79,6 +84,7 @@ fv_status fv__store_open(const fv_store_options *options, fv_store **result, fv_
     store->late = options->late;
     store->transient = options->transient;
     store->home = options->home;
+    store->mirror = options->mirror;
     store->folder_time = -1;
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->files, NULL);
@@ -88,7 +94,7 @@ fv_status fv__store_open(const fv_store_options *options, fv_store **result, fv_
     fv__pack_init(&store->pack, store->folder, options->writer, options->transient);
     fv__folder_add_source(store, NULL);
     if (!options->transient) fv__folder_remove_orphans(store->folder);
-    fv_status status = fv__store_refresh(store, error);
+    status = fv__store_refresh(store, error);
     if (status != FV_OK) {
         fv__store_close(store);
         return status;
@@ -110,6 +116,7 @@ void fv__store_close(fv_store *store) {
     fv__pack_release(&store->pack);
     for (uint32_t i = 0; i < store->nsources; i++) fv__source_free(store->sources[i]);
     free(store->sources);
+    fv__mirror_close(store->mirror);
     fv__entries_release(&store->entries);
     fv__entries_release(&store->dropped);
     fv__entries_release(&store->names);
@@ -286,6 +293,14 @@ static fv_status damaged(fv_store *store, const fv_entry *entry, fv_error *error
                    store->folder);
 }
 
+/* Bytes of an entry, from its pack here (fd) or elsewhere. */
+static fv_status read_bytes(fv_store *store, const fv_entry *entry, int fd, size_t at, void *data, size_t size, fv_error *error) {
+    const fv_source *source = store->sources[entry->file];
+    int64_t          offset = entry->offset + (int64_t)at;
+    if (source->away) return fv__mirror_read(store->mirror, source->writer, offset, data, size, error);
+    return fv__file_read_at(fd, data, size, offset, store->folder, error);
+}
+
 /* Reads a pinned entry's bytes, whole, into data, or in small pieces if data is NULL, and checks them. */
 static fv_status load(fv_store *store, fv_entry *entry, int fd, void *data, fv_error *error) {
     enum { PIECE = 1 << 20 };
@@ -296,7 +311,7 @@ static fv_status load(fv_store *store, fv_entry *entry, int fd, void *data, fv_e
     fv__hasher_init(&hasher);
     for (size_t at = 0; status == FV_OK && at < size; at += step) {
         size_t n = FV_MIN(step, size - at);
-        status = fv__file_read_at(fd, piece, n, entry->offset + (int64_t)at, store->folder, error);
+        status = read_bytes(store, entry, fd, at, piece, n, error);
         if (status == FV_OK) fv__hasher_add(&hasher, piece, n);
     }
     uint64_t content = fv__hasher_finish(&hasher).low;
@@ -414,7 +429,7 @@ static fv_status read_part(fv_store *store, fv_entry *entry, bool verified, size
     }
     fv_status status = fv__source_enter(store, entry->file, &fd, error);
     if (status == FV_OK) {
-        status = fv__file_read_at(fd, data, size, entry->offset + (int64_t)offset, store->folder, error);
+        status = read_bytes(store, entry, fd, offset, data, size, error);
         fv__source_leave(store, entry->file);
     }
     return status == FV_ERROR_INPUT ? damaged(store, entry, error) : status;

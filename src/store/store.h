@@ -16,7 +16,7 @@
 #ifndef FV_STORE_H
 #define FV_STORE_H
 
-#include "base/base.h"
+#include "store/mirror.h"
 
 typedef struct fv_store fv_store;
 
@@ -38,7 +38,8 @@ typedef struct fv_store_options {
     bool        late;      /* of a shared one: others read it once it is committed, and no put goes to the pack before */
     bool        transient; /* nothing is committed: what does not fit into memory is in a file without a name, made in the folder
                               when it is needed and gone with the process */
-    const fv_store_home *home; /* NULL: none; with one it must be transient, and outlive the store */
+    fv_mirror           *mirror; /* NULL: none; of one that is not shared; taken over, also on error */
+    const fv_store_home *home;   /* NULL: none; with one it must be transient, and outlive the store */
 } fv_store_options;
 
 /* Removes files of dead writers from a folder, least recently used first, until the rest is within the budget. 0: all

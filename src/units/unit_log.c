@@ -65,6 +65,7 @@ fv_status fv__unit_log_open(const char *store, const fv_unit_list *list, bool sh
     *out = log;
     name_folder(list, place, &log->folder);
     free(place);
+    FV_TRY(fv__store_check_folder(store, error));
     log->fd = -1;
     log->share = share;
     log->batch = (list->count + BATCHES - 1) / BATCHES;

@@ -199,6 +199,39 @@ def a_bucket_is_all_that_driver_and_executors_share(folder):
 
 
 @test
+def another_driver_goes_on_from_a_store_in_the_bucket(folder):
+    folder = pathlib.Path(folder)
+    threads, drivers = folder / "threads", folder / "drivers"
+    line = 'write(median(phantom("foam", [40, 100, 100], seed = {0}), 7), "s3://bucket/out/{0}.npy")\n'
+    text = "".join(line.format(k) for k in range(24))
+    for there in (threads, drivers / "0" / "home", drivers / "1" / "home", drivers / "2" / "home"):
+        there.mkdir(parents=True)
+        (there if there == threads else there.parent).joinpath("many.fov").write_text(text)
+    with bucket(folder) as place, Cluster("build/spark", folder / "cluster", hidden=drivers) as cluster:
+        settings = [word for name, value in place.items() for word in ("--spark-conf", f"spark.executorEnv.{name}={value}")]
+        run("run", "many.fov", folder=threads, environment=place)
+        want = empty(folder, place)
+        for k in range(3):
+            here = drivers / str(k)
+            going = begin(cluster, "many.fov", here, "--store", "s3://bucket/runs", *settings,
+                          place={**place, "HOME": str(here / "home"), "XDG_CACHE_HOME": ""})
+            wait_for("a worker", lambda: processes("task --apart") or going.poll() is not None)
+            if k < 2:
+                time.sleep(1 + k)
+                victims = cluster.drivers(here) if k else cluster.executors()
+                for victim in victims[:1]:
+                    os.kill(victim, signal.SIGKILL)
+                if not k:  # the machine of the driver goes, with the command that started it
+                    time.sleep(3)
+                    going.kill()
+            out, said = going.communicate()
+            wait_for("the end of all workers", lambda: not processes("task --apart"))
+        assert going.returncode == 0, said
+        found = contents(folder, place)
+        assert {name: value for name, value in found.items() if name.startswith("out/")} == want
+
+
+@test
 def too_little_memory_and_too_large_executors_are_refused(folder):
     with Cluster("build/spark", pathlib.Path(folder, "cluster")) as cluster:
         _, spark, _ = prepare(folder, SAMPLE, "sample.fov")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Workers that share no folder with the program that started the run: they find its folders empty, and inputs behind addresses.
 Here threads of this program stand for the tasks of Spark or Dask."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -38,10 +39,10 @@ otsu(smooth)
 """
 
 
-def apart(folder, text, params=None, workers=2, meanwhile=lambda run: None, chunk=None, environment=None):
+def apart(folder, text, params=None, workers=2, meanwhile=lambda run: None, environment=None, **options):
     """What a run prints whose workers do not see this folder. meanwhile: called when they have begun."""
     command = blind(folder.parent / "blind", folder)
-    with placed_run(text, params, chunk=chunk) as placed, ApartRun(placed, workers, MEMORY, "127.0.0.1") as run:
+    with placed_run(text, params, **options) as placed, ApartRun(placed, workers, MEMORY, "127.0.0.1") as run:
         threads = [threading.Thread(target=run.worker(command, environment=environment)) for _ in range(workers)]
         for thread in threads:
             thread.start()
@@ -135,6 +136,36 @@ def what_was_stopped_goes_on(folder):
         assert "goes on" in str(error), error
     first = len(list(folder.glob("out*.npy")))
     assert first and apart(folder, text) == [] and files(folder) == made
+
+
+@inside
+def a_store_in_a_bucket_outlives_the_machine(folder):
+    if not (pathlib.Path(FOVEA).resolve().parent / "fovea-remote.so").exists():
+        raise Skip("no fovea-remote.so; libcurl is missing")
+    data, second = folder.parent / "data", folder.parent / "second"
+    (data / "bucket").mkdir(parents=True)
+    second.mkdir()
+    line = 'write(median(phantom("cells", [40, 80, 80], seed = {0}), 5), "s3://bucket/WHERE/{0}.npy")\n'
+    text = "".join(line.format(k) for k in range(12))
+
+    def stop(run):
+        wait_for("the first commit", lambda: list(data.rglob("*.log")) or run.over)
+        for victim in processes(FOVEA, "task --apart")[:1]:
+            os.kill(victim, signal.SIGKILL)
+        wait_for("some files", lambda: len(list(data.rglob("[0-9]*.npy"))) > 13 or run.over)
+        run.cancel.value = 1
+    with serve(data, key=("KEY", "SECRET")) as server:
+        os.environ.update(AWS_ENDPOINT_URL=server.url, AWS_ACCESS_KEY_ID="KEY", AWS_SECRET_ACCESS_KEY="SECRET")
+        fv.run(text.replace("WHERE", "alone"), store="alone")
+        for there_is, meanwhile in (folder, stop), (second, lambda run: None):
+            os.environ["XDG_CACHE_HOME"] = str(there_is / "cache")
+            os.chdir(there_is)
+            with contextlib.suppress(fv.Error):
+                apart(there_is, text.replace("WHERE", "out"), meanwhile=meanwhile, store="s3://bucket/runs")
+        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "XDG_CACHE_HOME"):
+            del os.environ[name]
+    want, found = ({p.name: p.read_bytes() for p in (data / "bucket" / where).iterdir()} for where in ("alone", "out"))
+    assert found == want and len(want) == 12
 
 
 @inside

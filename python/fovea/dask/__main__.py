@@ -41,7 +41,7 @@ def _client(address, workers):
 def _work(given, run):
     client, cluster = _client(given.scheduler, given.workers)
     try:
-        (place_apart if given.apart else place)(client, run, given.memory, most=given.workers)
+        (place_apart if given.apart or run.without_folder else place)(client, run, given.memory, most=given.workers)
     finally:
         client.close()
         if cluster:

@@ -290,7 +290,7 @@ def run(client, pipeline, params=None, *, memory=None, workers=None, command=Non
     check_client(client)
     with placed_run(pipeline, params, **options) as placed:
         arguments = client, placed, _bytes(memory), command, progress, resources, workers
-        if apart:
+        if apart or placed.without_folder:
             return place_apart(*arguments)
         place(*arguments)
         return placed.finish()

@@ -85,12 +85,13 @@ def _session(given, run):
 
 
 def _work(given, run):
-    if given.mpi and given.apart:
-        raise UsageError("ranks of MPI need a folder in common: either --mpi or --apart")
+    apart = given.apart or run.without_folder
+    if given.mpi and apart:
+        raise UsageError("ranks of MPI need a folder in common: --mpi goes neither with --apart nor with --store s3://...")
     spark = _session(given, run)
     try:
         sc = context_of(spark)
-        if given.apart:
+        if apart:
             place_apart(sc, run, given.memory)
         elif given.mpi:
             work_on_ranks(sc, run, given.memory, given.executors)

@@ -289,9 +289,10 @@ def run(spark, pipeline, params=None, *, memory=None, command=None, mpi=False, a
     must lie where all executors see them, unless they are apart."""
     from .._compute import _bytes
     sc = context_of(spark)
-    if mpi and apart:
-        raise UsageError("ranks of MPI need a folder in common: either mpi or apart")
     with placed_run(pipeline, params, **options) as placed:
+        apart = apart or placed.without_folder
+        if mpi and apart:
+            raise UsageError("ranks of MPI need a folder in common: mpi goes neither with apart nor with store=\"s3://...\"")
         if apart:
             return place_apart(sc, placed, _bytes(memory), command, progress, resources)
         if mpi:
