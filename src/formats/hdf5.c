@@ -316,6 +316,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     if (fv__path_is_folder(path)) return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is a folder", path);
     FV_TRY(make_local(path, &local, &fd, error));
     fv_status status = open_local(local, NULL, options, out, error);
+    if (status != FV_OK) fv__error_rename(error, local, path);
     end_local(local, fd);
     if (status != FV_OK) return status;
     free((*out)->path);

@@ -98,10 +98,18 @@ static fv_status read_file(const char *path, fv_body *body, fv_image_type *type,
     return status;
 }
 
-/* TIFF, PNG and all others by their first bytes, from a file that is nowhere but in memory. */
+/* A file that is nowhere but in memory; HDF5's library wants one that can have a name. */
+static fv_status make_file(const fv_body *body, int *fd, fv_error *error) {
+    static const char hdf5[8] = "\211HDF\r\n\032\n";
+    if (body->size > sizeof hdf5 && !memcmp(body->data, hdf5, sizeof hdf5)) return fv__file_open_nameless(0, fd, error);
+    *fd = memfd_create("frame", MFD_CLOEXEC);
+    return *fd < 0 ? fv_fail(error, FV_ERROR_IO, "no file in memory can be made") : FV_OK;
+}
+
+/* TIFF, PNG and all others by their first bytes. */
 static fv_status decode_file(fv_body *body, fv_image_type *type, fv_error *error) {
-    int fd = memfd_create("frame", MFD_CLOEXEC);
-    if (fd < 0) return fv_fail(error, FV_ERROR_IO, "no file in memory can be made");
+    int fd;
+    FV_TRY(make_file(body, &fd, error));
     char      path[64];
     fv_status status = fv__file_write_at(fd, body->data, body->size, 0, "frame", error);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
