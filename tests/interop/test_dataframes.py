@@ -48,6 +48,15 @@ print(json.dumps([len(by_text), float(by_text["volume"].sum()), about, image.ast
 
 
 @test
+def pyarrow_reads_the_batches_of_a_stream(folder):
+    environment("dataframes", "pyarrow")
+    table, _ = make(folder)
+    text = snippet("Arrow", "python") + 'import json\nby_batch.validate(full=True)\nprint(json.dumps(by_batch.to_pydict()))\n'
+    columns = python("dataframes", text, folder)
+    assert list(columns) == list(table[0]) and columns["volume"] == [float(row["volume"]) for row in table]
+
+
+@test
 def polars_reads_tables(folder):
     environment("dataframes", "polars")
     table, _ = make(folder, "cells.parquet")

@@ -1,4 +1,5 @@
 """Topics as they are in life: empty, with partitions that are added later, compacted; clocks that jump; messages of no use."""
+import json
 import pathlib
 import signal
 import subprocess
@@ -129,6 +130,22 @@ def messages_of_no_use(broker, folder):
     assert reasons.count("fovea-why") == 3 and "at most 10240" in reasons and "too late" in reasons and "72" in reasons, reasons
 
 
+def results_as_messages(broker, folder):
+    """Files go out as they are: images as NPY, TIFF or PNG, tables as Arrow; tables that grow as JSON."""
+    text = 's = read("scans/*.npy")\n' + "".join(f'write(s, "out/{{stem}}.{ending}")\n' for ending in ("npy", "tif", "png"))
+    text += 'write(measure(label(s > 0), s), "out/{stem}.arrows")\n'
+    here = begin(folder, "results", text + 'write(mean(s), "means.csv")\n')
+    topic, results = broker.topic("results-in"), broker.topic("results-out")
+    broker.send("results-in", image(9).tobytes(), key="a", fovea_shape="8,8", fovea_dtype="uint8", fovea_index=3)
+    run("stream", "p.fov", "--bind", f"s={topic}", "--once", "--to", results, folder=here)
+    parts = broker.messages("results-out", "%h--head--%s--next--").split(b"--next--")
+    sent = dict(part.split(b"--head--", 1) for part in parts if part)
+    bodies = {head.decode().split("fovea-file=")[1].split(",")[0]: body for head, body in sent.items()}
+    for file in ("npy", "tif", "png", "arrows"):
+        assert bodies[f"out/a-000003.{file}"] == (here / "out" / f"a-000003.{file}").read_bytes(), file
+    assert json.loads(bodies["means.csv"])[0]["mean"] == 9, bodies["means.csv"]
+
+
 @long
 def topics_as_they_are_in_life(folder):
     with Broker(folder) as broker:
@@ -136,6 +153,7 @@ def topics_as_they_are_in_life(folder):
         empty_topics(broker, folder)
         clocks_that_jump(broker, folder)
         messages_of_no_use(broker, folder)
+        results_as_messages(broker, folder)
         compacted_topics(broker, admin, folder)
         partitions_that_are_added(broker, admin, folder)
         admin.close()
