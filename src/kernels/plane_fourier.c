@@ -176,6 +176,11 @@ static void turn_over(const fv_plane_fourier *f, int axis, const float *from, in
     }
 }
 
+void FV_ISA_NAME(fv__plane_fourier_half)(const fv_plane_fourier *f, int axis, const float *from, int64_t from_stride, float *to,
+                                         int64_t to_stride, bool inverse) {
+    turn_over(f, axis, from, from_stride, to, to_stride, inverse ? 1 : -1);
+}
+
 void FV_ISA_NAME(fv__plane_fourier)(const fv_plane_fourier *f, float *plane, int64_t stride, bool inverse) {
     float   sign = inverse ? 1 : -1;
     int64_t between = fv__plane_stride(f->axis[0].n);

@@ -33,5 +33,9 @@ bool    FV_ISA_NAME(fv__plane_fourier_able)(int64_t n);
 int64_t FV_ISA_NAME(fv__plane_fourier_bytes)(int64_t height, int64_t width);
 void    FV_ISA_NAME(fv__plane_fourier_prepare)(fv_plane_fourier *f, int64_t height, int64_t width, void *memory);
 void    FV_ISA_NAME(fv__plane_fourier)(const fv_plane_fourier *f, float *plane, int64_t stride, bool inverse);
+/* Half of it: axis 0 transforms the columns of [height][width] and leaves [width][height], axis 1 the columns of that and leaves
+ * [height][width]. One after the other are the whole. */
+void FV_ISA_NAME(fv__plane_fourier_half)(const fv_plane_fourier *f, int axis, const float *from, int64_t from_stride, float *to,
+                                         int64_t to_stride, bool inverse);
 
 #endif

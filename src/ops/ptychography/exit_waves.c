@@ -231,17 +231,9 @@ fv_status fv__waves_fit(const fv_waves *w, const fv_type *object, fv_error *erro
 /* ---------------------------------------------------------------- sums */
 
 void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64_t x, float *sums) {
-    int64_t plane = w->box_height * w->box_width, n = w->width;
     for (int64_t i = 0; i < w->height; i++) {
-        const float *p = rows->probe.data + i * rows->probe.row, *q = p + rows->probe.part;
-        const float *a = rows->wave + i * rows->wave_stride, *b = a + n;
-        float *restrict re = sums + (y + i) * w->box_width + x, *restrict im = re + plane, *restrict den = im + plane;
-#pragma GCC ivdep
-        for (int64_t k = 0; k < n; k++) {
-            re[k] += p[k] * a[k] + q[k] * b[k];
-            im[k] += p[k] * b[k] - q[k] * a[k];
-            den[k] += p[k] * p[k] + q[k] * q[k];
-        }
+        const float *p = rows->probe.data + i * rows->probe.row, *a = rows->wave + i * rows->wave_stride;
+        fv__wave_sums_row(w, p, p + rows->probe.part, a, a + w->width, sums + (y + i) * w->box_width + x);
     }
 }
 

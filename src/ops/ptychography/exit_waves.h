@@ -18,7 +18,7 @@
 #include "op/op.h"
 
 enum { FV_WAVES_PARTS = 8, FV_WAVES_MODES = 16 };      /* shifts are rounded to 1 / PARTS of a pixel; most modes */
-enum { FV_WAVES_BLOCK = 64, FV_WAVES_LONGEST = 1024 }; /* frames of a block of ptycho, unless it says otherwise, and at most */
+enum { FV_WAVES_BLOCK = 64, FV_WAVES_LONGEST = 1024 }; /* frames of a block: about so many, and at most */
 enum { FV_SCAN_FRAME, FV_SCAN_Y, FV_SCAN_X, FV_SCAN_CLASS, FV_SCAN_NUMBERS };
 
 /* Parameters of every step. */
@@ -128,5 +128,17 @@ typedef struct fv_wave_rows {
 /* Fills in the last three numbers. */
 void fv__wave_tail(const fv_waves *w, const double left[2], float *sums);
 void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64_t x, float *sums);
+/* One row of it: p, q parts of the probe, a, b of the wave; re: where its sums begin. */
+static inline void fv__wave_sums_row(const fv_waves *w, const float *p, const float *q, const float *a, const float *b,
+                                     float *restrict re) {
+    int64_t plane = w->box_height * w->box_width, n = w->width;
+    float *restrict im = re + plane, *restrict den = im + plane;
+#pragma GCC ivdep
+    for (int64_t k = 0; k < n; k++) {
+        re[k] += p[k] * a[k] + q[k] * b[k];
+        im[k] += p[k] * b[k] - q[k] * a[k];
+        den[k] += p[k] * p[k] + q[k] * q[k];
+    }
+}
 
 #endif

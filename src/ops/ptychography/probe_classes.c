@@ -5,9 +5,11 @@
 
 size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t width, const fv_list *shifts, void *memory) {
     fv_scratch pieces = { memory };
-    *c = (fv_probe_classes){ .height = height, .width = width, .stride = fv__plane_stride(width), .shifts = shifts };
+    *c =
+        (fv_probe_classes){ .height = height, .width = width, .stride = fv__plane_stride(width), .shifts = shifts, .ready = NAN };
     c->plane = fv__scratch_take(&pieces, height * c->stride * (int64_t)sizeof(float));
     c->spectrum = fv__scratch_take(&pieces, height * c->stride * (int64_t)sizeof(float));
+    c->half = fv__scratch_take(&pieces, width * fv__plane_stride(height) * (int64_t)sizeof(float));
     c->turn[0] = fv__scratch_take(&pieces, 2 * height * (int64_t)sizeof(float));
     c->turn[1] = fv__scratch_take(&pieces, 2 * width * (int64_t)sizeof(float));
     c->memory = fv__scratch_take(&pieces, FV_ISA_NAME(fv__plane_fourier_bytes)(height, width));
@@ -16,33 +18,50 @@ size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t wi
 }
 
 /* A shift by s pixels turns frequency k by -s k / n. */
-static void prepare_turns(const fv_probe_classes *c, const double shift[2], double sign) {
-    for (int a = 0; a < 2; a++) {
-        int64_t n = a ? c->width : c->height;
+static void prepare_turn(const fv_probe_classes *c, int axis, double shift) {
+    int64_t n = axis ? c->width : c->height;
 #pragma GCC ivdep
-        for (int64_t k = 0; k < n; k++) {
-            double cycles = (double)(k < (n + 1) / 2 ? k : k - n) / (double)n * shift[a];
-            double angle = -sign * cycles * 0x1.921fb54442d18p+2;
-            c->turn[a][k] = (float)fv__cos(angle);
-            c->turn[a][n + k] = (float)fv__sin(angle);
+    for (int64_t k = 0; k < n; k++) {
+        double cycles = (double)(k < (n + 1) / 2 ? k : k - n) / (double)n * shift;
+        double angle = -cycles * 0x1.921fb54442d18p+2;
+        c->turn[axis][k] = (float)fv__cos(angle);
+        c->turn[axis][n + k] = (float)fv__sin(angle);
+    }
+}
+
+/* Each row is turned as a whole: to = from, turned. */
+static void turn_rows(const fv_probe_classes *c, int axis, const float *from, float *to) {
+    int64_t rows = axis ? c->width : c->height, n = axis ? c->height : c->width, stride = fv__plane_stride(n);
+    for (int64_t y = 0; y < rows; y++) {
+        const float *re = from + y * stride, *im = re + n;
+        float        cosine = c->turn[axis][y], sine = c->turn[axis][rows + y];
+        float *restrict a = to + y * stride, *restrict b = a + n;
+#pragma GCC ivdep
+        for (int64_t x = 0; x < n; x++) {
+            a[x] = re[x] * cosine - im[x] * sine;
+            b[x] = im[x] * cosine + re[x] * sine;
         }
     }
 }
 
-/* to += from, turned. */
-static void turn_rows(const fv_probe_classes *c, const float *from, float *to) {
-    int64_t n = c->width;
-    for (int64_t y = 0; y < c->height; y++) {
-        const float *re = from + y * c->stride, *im = re + n, *cx = c->turn[1], *sx = cx + n;
-        float        cy = c->turn[0][y], sy = c->turn[0][c->height + y];
-        float *restrict a = to + y * c->stride, *restrict b = a + n;
+/* Each column is turned as a whole: to = from, turned, or to += from. */
+static void turn_columns(const fv_probe_classes *c, int axis, const float *from, float *to, bool add) {
+    int64_t rows = axis ? c->height : c->width, n = axis ? c->width : c->height, stride = fv__plane_stride(n);
+    for (int64_t y = 0; y < rows; y++) {
+        const float *re = from + y * stride, *im = re + n, *cosine = c->turn[axis], *sine = cosine + n;
+        float *restrict a = to + y * stride, *restrict b = a + n;
+        if (add)
 #pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) {
-            float cosine = cx[x] * cy - sx[x] * sy, sine = sx[x] * cy + cx[x] * sy;
-            float u = re[x] * cosine - im[x] * sine, v = im[x] * cosine + re[x] * sine;
-            a[x] += u;
-            b[x] += v;
-        }
+            for (int64_t x = 0; x < n; x++) {
+                a[x] += re[x] * cosine[x] - im[x] * sine[x];
+                b[x] += im[x] * cosine[x] + re[x] * sine[x];
+            }
+        else
+#pragma GCC ivdep
+            for (int64_t x = 0; x < n; x++) {
+                a[x] = re[x] * cosine[x] - im[x] * sine[x];
+                b[x] = im[x] * cosine[x] + re[x] * sine[x];
+            }
     }
 }
 
@@ -52,13 +71,20 @@ void fv__probe_classes_open(fv_probe_classes *c, const float *probe) {
     for (int64_t y = 0; y < c->height; y++)
         for (int64_t x = 0; x < row; x++) c->spectrum[y * c->stride + x] = probe[y * row + x] * whole;
     FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->spectrum, c->stride, false);
+    c->ready = NAN;
 }
 
 void fv__probe_classes_shift(fv_probe_classes *c, const double shift[2]) {
-    prepare_turns(c, shift, 1);
-    memset(c->plane, 0, (size_t)(c->height * c->stride) * sizeof *c->plane);
-    turn_rows(c, c->spectrum, c->plane);
-    FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->plane, c->stride, true);
+    int64_t between = fv__plane_stride(c->height);
+    if (c->ready != shift[0]) {
+        prepare_turn(c, 0, shift[0]);
+        turn_rows(c, 0, c->spectrum, c->plane);
+        FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 0, c->plane, c->stride, c->half, between, true);
+        c->ready = shift[0];
+    }
+    prepare_turn(c, 1, shift[1]);
+    turn_rows(c, 1, c->half, c->fourier.turned);
+    FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 1, c->fourier.turned, between, c->plane, c->stride, true);
 }
 
 void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart) {
@@ -72,8 +98,21 @@ void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart) {
     }
 }
 
+void fv__probe_classes_add_rows(fv_probe_classes *c, double rows, bool first) {
+    int64_t between = fv__plane_stride(c->height);
+    FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 0, c->plane, c->stride, c->fourier.turned, between, false);
+    prepare_turn(c, 0, -rows);
+    turn_columns(c, 0, c->fourier.turned, c->half, !first);
+    c->ready = NAN;
+}
+
+void fv__probe_classes_add_columns(fv_probe_classes *c, double columns, float *spectrum) {
+    FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 1, c->half, fv__plane_stride(c->height), c->plane, c->stride, false);
+    prepare_turn(c, 1, -columns);
+    turn_columns(c, 1, c->plane, spectrum, true);
+}
+
 void fv__probe_classes_add(fv_probe_classes *c, const double shift[2], float *spectrum) {
-    FV_ISA_NAME(fv__plane_fourier)(&c->fourier, c->plane, c->stride, false);
-    prepare_turns(c, shift, -1);
-    turn_rows(c, c->plane, spectrum);
+    fv__probe_classes_add_rows(c, shift[0], true);
+    fv__probe_classes_add_columns(c, shift[1], spectrum);
 }

@@ -77,10 +77,21 @@ typedef struct {
 
 static bool is_pie(const ptycho *p) { return p->method.index >= EPIE; }
 
-/* Blocks are tasks; the groups of lsq are small, so that theirs are smaller. */
-static int64_t block_of(const ptycho *p) {
+static int64_t groups_of(const ptycho *p, int64_t frames) {
+    return p->method.index == LSQ ? FV_MAX(1, (frames + p->group - 1) / p->group) : 1;
+}
+
+/* Frames of a block. Blocks are tasks of about the same size: a multiple of four of them, so that two or four workers have the
+ * same to do, and not more than fits into a part of a small memory. Of lsq, each group is cut into four. */
+static int64_t block_of(const ptycho *p, int64_t frames, const fv_image_type *f) {
+    enum { PARTS = 4, LEAST = 16, MOST_BYTES = 1 << 25 };
     if (is_pie(p)) return p->block;
-    return p->method.index == LSQ ? FV_WAVES_BLOCK / 4 : FV_WAVES_BLOCK;
+    int64_t each = (frames + groups_of(p, frames) - 1) / groups_of(p, frames);
+    int64_t blocks = PARTS * FV_MAX(1, (each + PARTS * FV_WAVES_BLOCK / 2) / (PARTS * FV_WAVES_BLOCK));
+    blocks = FV_MIN(blocks, (each + LEAST - 1) / LEAST);
+    double  bytes = f->ndim == 3 ? (double)p->modes * (double)f->shape[1] * (double)f->shape[2] * 2 * sizeof(float) : 1;
+    int64_t fit = (int64_t)(MOST_BYTES / bytes);
+    return FV_MIN(FV_WAVES_LONGEST, FV_MAX(1, FV_MIN((each + blocks - 1) / blocks, fit)));
 }
 
 static void write_list(fv_bytes *text, const char *name, const fv_list *list) {
@@ -297,7 +308,7 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const fv_image_type *f = &i->in[FRAMES]->image, *o = &i->in[OBJECT]->image;
     fv_wave_scan         at;
     int64_t              origin[2], extent[2];
-    FV_TRY(fv__waves_sort(&p->positions, block_of(p), i->arena, &at, origin, extent, error));
+    FV_TRY(fv__waves_sort(&p->positions, block_of(p, p->positions.count / 2, f), i->arena, &at, origin, extent, error));
     int64_t frames = at.scan.count / FV_SCAN_NUMBERS;
     FV_TRY(check(i, frames, error));
     FV_TRY(check_overlap(f, frames, extent, error));
@@ -313,9 +324,7 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
         }
         origin[0] = origin[1] = 0;
     }
-    writing t = {
-        p, text, frames, p->method.index == LSQ ? FV_MAX(1, (frames + p->group - 1) / p->group) : 1, { origin[0], origin[1] }
-    };
+    writing t = { p, text, frames, groups_of(p, frames), { origin[0], origin[1] } };
     if (is_pie(p)) write_between(&t, &at);
     write_list(text, "s", &at.scan);
     write_list(text, "h", &at.shifts);

@@ -1,7 +1,7 @@
 /* ptycho_overlap: sums of waves over frames, from which the probe is made.
  *
- * Blocks are cut into runs, which are tasks. Within a run the frames of each class of shifts are added first; what they say of
- * the probe is shifted back, as a spectrum, and added to that of the run.
+ * The frames of each class of shifts are added first; what they say of the probe is shifted back by rows and added to what other
+ * classes with the same shift of columns say, and all of that is shifted back by columns.
  */
 #include "base/math.h"
 #include "op/scratch.h"
@@ -52,11 +52,10 @@ static void need(const fv_need *n, fv_region *in) {
 typedef struct {
     fv_waves         w;
     fv_probe_classes c;
-    int64_t         *order;     /* frames of a block, by class */
-    float           *num, *den; /* of a class; num: modes, rows of re and im */
-    float           *spectra;   /* of the block, by mode */
-    float           *all;       /* den of all classes */
-    float           *room;      /* the result of a block: rows of re and im of each mode, and of den */
+    int64_t         *order;   /* frames of a block, by class */
+    float           *spectra; /* of the block, by mode */
+    float           *den;     /* of all classes */
+    float           *room;    /* the result of a block: rows of re and im of each mode, and of den */
 } work;
 
 static size_t lay_out(const fv_need *n, work *k, void *memory) {
@@ -65,9 +64,7 @@ static size_t lay_out(const fv_need *n, work *k, void *memory) {
     fv__waves_again(at, n->in[WAVES], false, n->in[PROBE], &k->w, NULL);
     int64_t plane = k->w.height * k->w.width * (int64_t)sizeof(float);
     k->order = fv__scratch_take(&pieces, k->w.frames * (int64_t)sizeof *k->order);
-    k->num = fv__scratch_take(&pieces, 2 * k->w.modes * plane);
     k->den = fv__scratch_take(&pieces, plane);
-    k->all = fv__scratch_take(&pieces, plane);
     k->spectra = fv__scratch_take(&pieces, k->w.modes * k->w.height * fv__plane_stride(k->w.width) * (int64_t)sizeof(float));
     k->room = fv__scratch_take(&pieces, fv__piece_room(n, 1));
     return pieces.used +
@@ -81,23 +78,47 @@ static size_t scratch(const fv_need *n) {
 
 static int64_t class_of(const fv_waves *w, int64_t frame) { return (int64_t)fv__wave_frame(w, frame)[FV_SCAN_CLASS]; }
 
-static int64_t sort_frames(const work *k, int64_t block) {
+static const double *shift_of(const work *k, int64_t i) { return k->c.shifts->value + 2 * class_of(&k->w, k->order[i]); }
+
+/* By columns, then by rows, then in order. */
+static int64_t sort_frames(work *k, int64_t block) {
     int64_t n = 0, end = FV_MIN(k->w.frames, (block + 1) * k->w.block);
-    for (int64_t class = 0; class < k->w.classes; class ++)
-        for (int64_t f = block * k->w.block; f < end; f++)
-            if (class_of(&k->w, f) == class) k->order[n++] = f;
+    for (int64_t f = block * k->w.block; f < end; f++) {
+        int64_t i = n++;
+        for (k->order[i] = f; i > 0; i--) {
+            const double *a = shift_of(k, i - 1), *b = shift_of(k, i);
+            if (a[1] < b[1] || (a[1] == b[1] && a[0] <= b[0])) break;
+            k->order[i] = k->order[i - 1];
+            k->order[i - 1] = f;
+        }
+    }
     return n;
 }
 
-/* conj(object) * wave, and |object|^2. */
-static void add_row(const float *o, int64_t part, const float *a, int64_t n, float *restrict re) {
-    const float *i = o + part, *b = a + n;
+/* A row of a frame. probe NULL: its waves are all there is to say. */
+typedef struct {
+    const float *object, *wave, *probe;
+    int64_t      object_part, probe_part;
+} frame_row;
+
+/* conj(object) * (wave - probe * object), in place of what is there or added to it. */
+static void put_row(const frame_row *f, int64_t n, bool add, float *restrict re) {
+    const float *o = f->object, *i = o + f->object_part, *a = f->wave, *b = a + n;
+    const float *p = f->probe, *q = p ? p + f->probe_part : NULL;
     float *restrict im = re + n;
+    if (p)
 #pragma GCC ivdep
-    for (int64_t x = 0; x < n; x++) {
-        re[x] += o[x] * a[x] + i[x] * b[x];
-        im[x] += o[x] * b[x] - i[x] * a[x];
-    }
+        for (int64_t x = 0; x < n; x++) {
+            float u = a[x] - (p[x] * o[x] - q[x] * i[x]), v = b[x] - (p[x] * i[x] + q[x] * o[x]);
+            re[x] = (add ? re[x] : 0) + (o[x] * u + i[x] * v);
+            im[x] = (add ? im[x] : 0) + (o[x] * v - i[x] * u);
+        }
+    else
+#pragma GCC ivdep
+        for (int64_t x = 0; x < n; x++) {
+            re[x] = (add ? re[x] : 0) + (o[x] * a[x] + i[x] * b[x]);
+            im[x] = (add ? im[x] : 0) + (o[x] * b[x] - i[x] * a[x]);
+        }
 }
 
 static void add_weight(const float *o, int64_t part, int64_t n, float *restrict den) {
@@ -106,63 +127,44 @@ static void add_weight(const float *o, int64_t part, int64_t n, float *restrict 
     for (int64_t x = 0; x < n; x++) den[x] += o[x] * o[x] + i[x] * i[x];
 }
 
-static void add_frame(const work *k, const fv_run *r, int64_t frame) {
+/* A mode of a frame, in place of what is in `to` or added to it; with the first mode the weights. */
+static void put_frame(const work *k, const fv_run *r, int64_t frame, int64_t mode, bool add, float *to) {
     const fv_waves *w = &k->w;
     const double   *at = fv__wave_frame(w, frame);
     const fv_block *object = r->in[OBJECT];
+    bool            old = ((const ptycho_overlap *)r->need.params)->kind.index == REPLACE;
     fv_wave_plane   waves = fv__wave_plane(r, WAVES, frame / w->block);
-    int64_t         corner[3] = { (int64_t)at[FV_SCAN_Y], 0, (int64_t)at[FV_SCAN_X] }, n = w->width;
-    const float    *o = fv__block_at(object, corner), *wave = waves.data + frame % w->block * w->modes * w->height * waves.row;
-    for (int64_t y = 0; y < w->height; y++, o += object->stride[0]) {
-        for (int64_t m = 0; m < w->modes; m++)
-            add_row(o, object->stride[1], wave + (m * w->height + y) * waves.row, n, k->num + (m * w->height + y) * w->row);
-        add_weight(o, object->stride[1], n, k->den + y * n);
+    fv_wave_plane   probe = fv__wave_plane(r, PROBE, class_of(w, frame) * w->modes + mode);
+    int64_t         corner[3] = { (int64_t)at[FV_SCAN_Y], 0, (int64_t)at[FV_SCAN_X] };
+    const float    *o = fv__block_at(object, corner);
+    const float    *wave = waves.data + (frame % w->block * w->modes + mode) * w->height * waves.row;
+    for (int64_t y = 0; y < w->height; y++, o += object->stride[0], wave += waves.row) {
+        frame_row row = { o, wave, old ? probe.data + y * probe.row : NULL, object->stride[1], probe.part };
+        put_row(&row, w->width, add, to + y * k->c.stride);
+        if (mode == 0) add_weight(o, object->stride[1], w->width, k->den + y * w->width);
     }
 }
 
-/* What the sums of a class say beyond its probe: num - den * probe, or all of them; shifted back. */
-static void close_class(work *k, const fv_run *r, int64_t class, float old, float *den) {
-    const fv_waves *w = &k->w;
-    int64_t         n = w->width;
-    for (int64_t m = 0; m < w->modes; m++) {
-        fv_wave_plane probe = fv__wave_plane(r, PROBE, class * w->modes + m);
-        float        *spectrum = k->spectra + m * w->height * k->c.stride;
-        float        *to = w->classes > 1 ? k->c.plane : spectrum, kept = w->classes > 1 ? 0 : 1;
-        for (int64_t y = 0; y < w->height; y++) {
-            const float *num = k->num + (m * w->height + y) * w->row, *d = k->den + y * n;
-            for (int part = 0; part < 2; part++) {
-                const float *p = probe.data + y * probe.row + part * probe.part;
-                float *restrict t = to + y * k->c.stride + part * n;
-#pragma GCC ivdep
-                for (int64_t x = 0; x < n; x++)
-                    t[x] = (kept != 0 ? t[x] : 0) + (num[part * n + x] - (old != 0 ? old * d[x] * p[x] : 0));
-            }
-        }
-        if (w->classes > 1) fv__probe_classes_add(&k->c, k->c.shifts->value + 2 * class, spectrum);
-    }
-#pragma GCC ivdep
-    for (int64_t x = 0; x < w->height * n; x++) den[x] += k->den[x];
-}
-
-static void clear(const work *k) {
-    memset(k->num, 0, (size_t)(2 * k->w.modes * k->w.height * k->w.width) * sizeof *k->num);
-    memset(k->den, 0, (size_t)(k->w.height * k->w.width) * sizeof *k->den);
-}
-
-/* The frames of a block, by class. */
-static void add_block(work *k, const fv_run *r, int64_t block, float *den) {
-    int64_t count = sort_frames(k, block);
-    float   old = ((const ptycho_overlap *)r->need.params)->kind.index == REPLACE;
-    memset(k->spectra, 0, (size_t)(k->w.modes * k->w.height * k->c.stride) * sizeof *k->spectra);
-    memset(den, 0, (size_t)(k->w.height * k->w.width) * sizeof *den);
-    clear(k);
+/* The frames of a block, by class, as a spectrum; without shifts as they are. */
+static void add_mode(work *k, const fv_run *r, int64_t count, int64_t mode) {
+    float *spectrum = k->spectra + mode * k->w.height * k->c.stride;
+    memset(spectrum, 0, (size_t)(k->w.height * k->c.stride) * sizeof *spectrum);
+    bool begun = false, rows_begun = false;
     for (int64_t i = 0; i < count; i++) {
-        int64_t class = class_of(&k->w, k->order[i]);
-        add_frame(k, r, k->order[i]);
-        if (i + 1 < count && class_of(&k->w, k->order[i + 1]) == class) continue;
-        close_class(k, r, class, old, den);
-        clear(k);
+        bool more = i + 1 < count, same_columns = more && shift_of(k, i)[1] == shift_of(k, i + 1)[1];
+        put_frame(k, r, k->order[i], mode, k->w.classes == 1 || begun, k->w.classes == 1 ? spectrum : k->c.plane);
+        begun = same_columns && shift_of(k, i)[0] == shift_of(k, i + 1)[0];
+        if (k->w.classes == 1 || begun) continue;
+        fv__probe_classes_add_rows(&k->c, shift_of(k, i)[0], !rows_begun);
+        rows_begun = same_columns;
+        if (!same_columns) fv__probe_classes_add_columns(&k->c, shift_of(k, i)[1], spectrum);
     }
+}
+
+static void add_block(work *k, const fv_run *r, int64_t block) {
+    int64_t count = sort_frames(k, block);
+    memset(k->den, 0, (size_t)(k->w.height * k->w.width) * sizeof *k->den);
+    for (int64_t m = 0; m < k->w.modes; m++) add_mode(k, r, count, m);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
@@ -175,12 +177,12 @@ static fv_status run(fv_run *r, fv_error *error) {
     piece.size[0] = 1;
     for (int64_t i = 0; i < out->region.size[0]; i++) {
         piece.start[0] = out->region.start[0] + i;
-        add_block(&k, r, piece.start[0], k.all);
+        add_block(&k, r, piece.start[0]);
         for (int64_t y = 0; y < k.w.height; y++) {
             float *to = k.room + y * lines * n;
             for (int64_t m = 0; m < k.w.modes; m++)
                 memcpy(to + 2 * m * n, k.spectra + (m * k.w.height + y) * k.c.stride, (size_t)(2 * n) * sizeof *to);
-            memcpy(to + 2 * k.w.modes * n, k.all + y * n, (size_t)n * sizeof *to);
+            memcpy(to + 2 * k.w.modes * n, k.den + y * n, (size_t)n * sizeof *to);
         }
         fv__piece_put(out, &piece, k.room);
     }
@@ -199,7 +201,7 @@ const fv_op FV_OP(ptycho_overlap) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "sums of exit waves for the probe: a step of ptycho",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_overlap),

@@ -145,32 +145,32 @@ static void come_back(const work *k, const frame *f, int mode, int64_t y, float 
         }
 }
 
-static void fill_wave(const work *k, const frame *f, const ptycho_waves *p) {
+/* Its rows go into the sums while they are near. */
+static void fill_wave(const work *k, const frame *f, const ptycho_waves *p, float *sums) {
     float beta = p->kind.index == RELAXED ? (float)p->beta : 1, share = f->before ? 1 - 2 * beta : 1 - beta;
     if (p->kind.index != RELAXED) share = -1;
     for (int m = 0; m < k->w.modes; m++) {
         fv__measured_transform(&k->m, m, true);
-        for (int64_t y = 0; y < k->w.height; y++) come_back(k, f, m, y, share, beta);
+        for (int64_t y = 0; y < k->w.height; y++) {
+            const float *at = probe_row(f, m, y), *wave = wave_row(k, f, m, y);
+            come_back(k, f, m, y, share, beta);
+            fv__wave_sums_row(&k->w, at, at + f->probe[m].part, wave, wave + k->w.width, sums + y * k->w.box_width);
+        }
     }
 }
 
 /* sampled: of relaxed waves, whether this frame is one of those by which the residual of s is followed. */
-static void update(const work *k, const frame *f, const ptycho_waves *p, bool sampled, double sums[2]) {
+static void update(const work *k, const frame *f, const ptycho_waves *p, bool sampled, double left[2], float *sums) {
     if (p->kind.index == RELAXED && sampled && f->before) {
         spread_out(k, f, 1, false);
-        fv__measured_compare(&k->m, &f->measured, false, sums);
+        fv__measured_compare(&k->m, &f->measured, false, left);
     }
     if (p->kind.index == RELAXED && f->before)
         spread_out(k, f, 2, true);
     else
         spread_out(k, f, 1, false);
-    fv__measured_compare(&k->m, &f->measured, true, p->kind.index == RELAXED && (f->before || !sampled) ? NULL : sums);
-    fill_wave(k, f, p);
-}
-
-static void add_sums(const work *k, const frame *f, int64_t y, int64_t x, float *sums) {
-    for (int m = 0; m < k->w.modes; m++)
-        fv__wave_sums(&k->w, &(fv_wave_rows){ wave_row(k, f, m, 0), f->wave_row, f->probe[m] }, y, x, sums);
+    fv__measured_compare(&k->m, &f->measured, true, p->kind.index == RELAXED && (f->before || !sampled) ? NULL : left);
+    fill_wave(k, f, p, sums);
 }
 
 static frame find_frame(const work *k, const fv_run *r, int64_t index, int64_t b, float *rows) {
@@ -202,8 +202,8 @@ static void run_block(const work *k, const fv_run *r, int64_t index, float *rows
     for (int64_t b = 0; b < box.frames; b++) {
         const double *at = fv__wave_frame(w, block * w->block + b);
         frame         f = find_frame(k, r, index, b, rows);
-        update(k, &f, r->need.params, b % SAMPLED == FV_MIN(SAMPLED, box.frames) / 2, left);
-        add_sums(k, &f, (int64_t)at[FV_SCAN_Y] - box.y, (int64_t)at[FV_SCAN_X] - box.x, sums);
+        int64_t       corner = ((int64_t)at[FV_SCAN_Y] - box.y) * w->box_width + (int64_t)at[FV_SCAN_X] - box.x;
+        update(k, &f, r->need.params, b % SAMPLED == FV_MIN(SAMPLED, box.frames) / 2, left, sums + corner);
     }
     memset(rows + box.frames * size, 0, (size_t)((w->block - box.frames) * size) * sizeof *rows);
     fv__wave_tail(w, left, sums);
