@@ -322,6 +322,53 @@ def two_modes_explain_what_one_cannot():
 
 
 @test
+def modes_are_orthogonal_and_as_bright_as_before():
+    rng = np.random.default_rng(8)
+    modes = (rng.normal(size=(4, 12, 15)) + 1j * rng.normal(size=(4, 12, 15))).astype(np.complex64)
+    modes[1] = modes[0] * (2 - 1j) + 0.01 * modes[1]
+    given = np.stack([modes.real, modes.imag], 2)  # mode, y, part, x
+    ours = run("ptycho_modes(p)", p=np.ascontiguousarray(given))
+    ours = ours[:, :, 0] + 1j * ours[:, :, 1]
+    flat = ours.reshape(4, -1)
+    products = flat.conj() @ flat.T
+    power = np.diag(products).real
+    near_complex(products, np.diag(power), 1e-6)
+    near(power, np.sort(np.linalg.eigvalsh(modes.reshape(4, -1).conj() @ modes.reshape(4, -1).T))[::-1], relative=1e-4)
+    near((np.abs(ours)**2).sum(0), (np.abs(modes)**2).sum(0), relative=1e-5)
+    same(run("ptycho_modes(p)", "--chunk", "5", p=np.ascontiguousarray(given)), run("ptycho_modes(p)", p=np.ascontiguousarray(given)))
+
+
+@test
+def probes_of_several_modes_come_out_orthogonal():
+    positions = raster(5)
+    frames = frames_of(make_object(), make_probe(), positions)
+    found = run(f'ptycho(f, s, positions = {text(positions)}, iterations = 5, modes = 3, output = "probe")', f=frames,
+                s=make_probe(7.5, 0.018)).reshape(3, -1)
+    products = np.abs(found.conj() @ found.T)
+    if not (products - np.diag(np.diag(products))).max() < 1e-5 * products.max() or np.any(np.diff(np.diag(products)) > 0):
+        raise Difference(f"products of modes: {products}")
+
+
+@test
+def objects_stay_within_limits():
+    obj = make_object() * np.linspace(0.5, 1.5, N + SIZE + 1)[None]
+    obj[3, 4] = 0
+    parts = np.stack([obj.real, obj.imag], 1).astype(np.float32)
+    ours = run("ptycho_limit(o, amplitude = [0.8, 1.1], phase = [-0.5, 0.25])", o=parts)
+    theirs = np.clip(np.abs(obj), 0.8, 1.1) * np.exp(1j * np.clip(np.angle(obj), -0.5, 0.25))
+    near_complex(ours[:, 0] + 1j * ours[:, 1], theirs, 1e-6)
+    same(run("ptycho_limit(o)", o=parts), parts)
+    positions = raster(5)
+    frames = frames_of(make_object(), make_probe(), positions)
+    for method in ("raar", "lsq", "rpie"):
+        found = run(f'ptycho(f, s, positions = {text(positions)}, iterations = 4, method = "{method}", amplitude_limits = [0, 1], '
+                    "phase_limits = [-1, 1])", f=frames, s=make_probe())
+        if np.abs(found).max() > 1.00001 or np.abs(np.angle(found)).max() > 1.00001:
+            raise Difference(f"{method}: amplitude {np.abs(found).max()}, phase {np.abs(np.angle(found)).max()}")
+    refused(f"ptycho(f, s, positions = {text(positions)}, phase_limits = [1, -1])", "least and the most", f=frames, s=make_probe())
+
+
+@test
 def bits_do_not_depend_on_chunks_workers_or_engine():
     positions = [(y + 0.3, x + 0.55) for y, x in raster(4)]
     frames = frames_of(make_object(N + SIZE + 2), make_probe(), positions)

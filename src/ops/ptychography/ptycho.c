@@ -7,7 +7,7 @@
 #include "ops/ptychography/exit_waves.h"
 
 typedef struct {
-    fv_list   positions;
+    fv_list   positions, amplitude_limits, phase_limits;
     fv_choice method, output;
     int64_t   iterations, rounds, modes, probe_from, group, block, positions_from, orientation;
     double    beta, alpha, object_damping, probe_damping, reach, stop;
@@ -39,6 +39,10 @@ static const fv_param params[] = {
              .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light"),
     FV_PARAM(ptycho, probe_damping, .def = "0.3", .min = 0, .max = 10,
              .doc = "the same for the probe; below 0.1 object and probe may trade scale and diverge"),
+    FV_PARAM(ptycho, amplitude_limits, .def = "", .min = 0, .max = 1e30,
+             .doc = "least and most amplitude of the object, such as [0, 1]; left out: any"),
+    FV_PARAM(ptycho, phase_limits, .def = "", .min = -4, .max = 4, .unit = "rad",
+             .doc = "least and most phase of the object, such as [-1.5, 0.1]; left out: any"),
     FV_PARAM(ptycho, block, .def = "128", .min = 1, .max = FV_WAVES_LONGEST,
              .doc = "of epie, rpie and mpie: how many frames come one after the other; blocks are combined after each iteration. "
                     "It is a part of the result's identity"),
@@ -149,8 +153,26 @@ static void write_residual(const writing *t, int64_t k) {
         fv__bytes_printf(t->text, "go = choose(go, left > %.17g * all, 0)\n", t->p->stop);
 }
 
+static void write_pair(fv_bytes *text, const char *name, const fv_list *pair) {
+    if (!pair->count) return;
+    fv__bytes_printf(text, ", %s = [", name);
+    for (int64_t i = 0; i < pair->count; i++) fv__bytes_printf(text, "%s%.17g", i ? ", " : "", pair->value[i]);
+    fv__bytes_printf(text, "]");
+}
+
+/* The new object within its limits. */
+static void write_limits(const writing *t) {
+    const ptycho *p = t->p;
+    if (!p->amplitude_limits.count && !p->phase_limits.count) return;
+    fv__bytes_printf(t->text, "next = ptycho_limit(next");
+    write_pair(t->text, "amplitude", &p->amplitude_limits);
+    write_pair(t->text, "phase", &p->phase_limits);
+    fv__bytes_printf(t->text, ")\n");
+}
+
 static void write_keep(const writing *t, int64_t k) {
     bool stops = t->p->stop > 0;
+    write_limits(t);
     fv__bytes_printf(t->text, "o = checkpoint(%s, square(%s), square(all), iteration = %lld)\n",
                      stops ? "choose(go, next, o)" : "next", "left", (long long)k);
     if (stops)
@@ -347,7 +369,8 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     else if (p->output.index == GIVES_OBJECT)
         fv__bytes_printf(text, "join_complex(o)\n");
     else
-        fv__bytes_printf(text, p->modes > 1 ? "join_complex(p[0:%lld])\n" : "join_complex(p[0])\n", (long long)p->modes);
+        fv__bytes_printf(text, p->modes > 1 ? "join_complex(ptycho_modes(p[0:%lld]))\n" : "join_complex(p[0])\n",
+                         (long long)p->modes);
     return FV_OK;
 }
 
