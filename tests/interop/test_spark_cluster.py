@@ -231,6 +231,43 @@ def another_driver_goes_on_from_a_store_in_the_bucket(folder):
         assert {name: value for name, value in found.items() if name.startswith("out/")} == want
 
 
+ALIEN = """
+import sys
+import fovea
+from pyspark.sql import SparkSession
+import fovea.spark
+builder = SparkSession.builder.master(sys.argv[1]).config("spark.executor.memory", "512m")
+for setting in sys.argv[2:]:
+    builder = builder.config(*setting.split("=", 1))
+try:
+    print("found:", fovea.spark.run(builder.getOrCreate(), 'max(phantom("cells", [32, 32]))', command="/nowhere/fovea"))
+except fovea.UsageError as error:
+    print("refused:", error)
+"""
+
+
+def without_command(cluster, folder, *settings):
+    """What a program prints whose executors do not find the command where the driver has it."""
+    return subprocess.run([cluster.python, "-c", ALIEN, cluster.master, *settings], cwd=folder, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env={**os.environ, **cluster.environment(), "PYTHONPATH": str(ROOT / "python")}).stdout
+
+
+@test
+def executors_without_fovea_are_named_and_an_archive_brings_it(folder):
+    package = pathlib.Path(folder, "package", "fovea")
+    shutil.copytree(ROOT / "python" / "fovea", package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "bin").mkdir(exist_ok=True)
+    for path in (pathlib.Path(FOVEA), *pathlib.Path(FOVEA).parent.glob("libfovea.so*")):
+        shutil.copy(path, package / "bin")
+    shutil.make_archive(f"{folder}/env", "gztar", package.parent)
+    with Cluster("build/spark", pathlib.Path(folder, "cluster")) as cluster:
+        said = without_command(cluster, folder)
+        assert "refused:" in said and "has no Fovea" in said and "Install the wheel" in said and "Traceback" not in said, said
+        said = without_command(cluster, folder, "spark.archives=env.tar.gz#env", "spark.executorEnv.PYTHONPATH=./env")
+        assert "found: [" in said and "refused" not in said, said
+
+
 @test
 def too_little_memory_and_too_large_executors_are_refused(folder):
     with Cluster("build/spark", pathlib.Path(folder, "cluster")) as cluster:
