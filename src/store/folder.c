@@ -228,7 +228,9 @@ static fv_status read_log(fv_store *store, uint32_t number, int fd, const char *
     source->seen = fstat(fd, &s) ? 0 : s.st_size;
     bool here = !stat(pack, &s);
     source->pack_size = here ? s.st_size : store->mirror ? fv__mirror_extent(store->mirror, source->writer) : 0;
+    pthread_mutex_lock(&store->lock);
     source->away = !here && source->pack_size;
+    pthread_mutex_unlock(&store->lock);
     free(pack);
     if (!source->met) source->doubted = source->seen;
     fv_bytes  piece = { 0 };

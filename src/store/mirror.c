@@ -1,6 +1,7 @@
 /* Sending commits to an address, and reading what was sent. */
 #include "store/mirror.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include "store/pack.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -117,8 +118,9 @@ static fv_status get(const char *path, int64_t whole, int64_t offset, void *data
 
 static fv_status fetch_piece(const fv_mirror *m, const piece *p, int fd, const char *path, fv_error *error) {
     char     *object = object_of(m, p->writer, p->start, p->size, "log");
-    void     *data = fv__alloc((size_t)p->size);
-    fv_status status = get(object, p->size, 0, data, (size_t)p->size, error);
+    void     *data;
+    fv_status status = FV_TAKE(data, (size_t)p->size, error);
+    if (status == FV_OK) status = get(object, p->size, 0, data, (size_t)p->size, error);
     if (status == FV_OK) status = fv__file_write_at(fd, data, (size_t)p->size, p->start, path, error);
     free(data);
     free(object);
@@ -277,8 +279,9 @@ fv_status fv__mirror_push(fv_mirror *m, const fv_pack *pack, int64_t log_end, fv
     fv_bytes pieces = { 0 };
     if (own.size <= 0) return FV_OK;
     FV_TRY(fv__fault_point("mirror-push", error));
-    fv_line  *lines = fv__alloc((size_t)own.size);
-    fv_status status = fv__file_read_at(pack->log_fd, lines, (size_t)own.size, own.start, pack->log_path, error);
+    fv_line  *lines;
+    fv_status status = FV_TAKE(lines, (size_t)own.size, error);
+    if (status == FV_OK) status = fv__file_read_at(pack->log_fd, lines, (size_t)own.size, own.start, pack->log_path, error);
     if (status == FV_OK) gather(lines, own.size / (int64_t)sizeof *lines, &pieces);
     free(lines);
     const piece *p = (const piece *)(const void *)pieces.data;

@@ -295,9 +295,12 @@ static fv_status damaged(fv_store *store, const fv_entry *entry, fv_error *error
 
 /* Bytes of an entry, from its pack here (fd) or elsewhere. */
 static fv_status read_bytes(fv_store *store, const fv_entry *entry, int fd, size_t at, void *data, size_t size, fv_error *error) {
+    int64_t offset = entry->offset + (int64_t)at;
+    pthread_mutex_lock(&store->lock);
     const fv_source *source = store->sources[entry->file];
-    int64_t          offset = entry->offset + (int64_t)at;
-    if (source->away) return fv__mirror_read(store->mirror, source->writer, offset, data, size, error);
+    bool             away = source->away;
+    pthread_mutex_unlock(&store->lock);
+    if (away) return fv__mirror_read(store->mirror, source->writer, offset, data, size, error);
     return fv__file_read_at(fd, data, size, offset, store->folder, error);
 }
 
