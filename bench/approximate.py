@@ -2,6 +2,7 @@
 """Estimates (approx): how often their intervals hold the truth, and how much sooner they are there than the exact value.
 
     bench/approximate.py [build/fovea] coverage [SEEDS]     five phantoms of 1,024 chunks; 1,000 seeds if left out
+    bench/approximate.py [build/fovea] coverage-objects [SEEDS]   summaries of objects, 4,096 chunks
     bench/approximate.py [build/fovea] speed FOLDER [GB]    an OME-Zarr made in FOLDER, 16 GB if left out; beside dask
     bench/approximate.py [build/fovea] picture FILE.png     a running estimate: intervals as the sample grows
 
@@ -70,6 +71,27 @@ def coverage(fovea, seeds):
                   f"{statistics.median(row['seen'] for row in rows):.0f} | {100 * width:.2g} % |", flush=True)
 
 
+def coverage_objects(fovea, seeds):
+    import numpy as np
+    from scipy import ndimage
+    noise = ndimage.gaussian_filter(np.random.default_rng(2).normal(size=SHAPE), 1.6)
+    mask = (noise > np.quantile(noise, 0.95)).astype(np.uint8)
+    labels, count = ndimage.label(mask)
+    sizes = ndimage.sum(mask, labels, range(1, count + 1))
+    reach = max(part.stop - part.start for box in ndimage.find_objects(labels) for part in box)
+    truths = {"count()": count, "mean(volume)": sizes.mean(), "std(volume)": sizes.std(), "median(volume)": np.median(sizes),
+              "sum(voxels)": sizes.sum()}
+    print("| value | held | chunks seen, median | mean of all estimates / truth |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(pathlib.Path(folder, "m.npy"), mask)
+        for call, truth in truths.items():
+            text = f'param seed = 0\napprox(objects(read("m.npy"), "{call} as x", reach = {reach}), error = 0.1, seed = seed)'
+            rows = fovea_json(fovea, text, folder, "--chunk", "16x16x16", "--set", f"seed=1..{seeds}")["values"][0]
+            held = statistics.mean(row["x_low"] <= truth <= row["x_high"] for row in rows)
+            print(f"| {call} | {held:.3f} | {statistics.median(row['seen'] for row in rows):.0f} | "
+                  f"{statistics.mean(row['x'] for row in rows) / truth:.3f} |", flush=True)
+
+
 # ---------------------------------------------------------------- speed
 
 def timed(call):
@@ -134,9 +156,11 @@ def picture(fovea, path):
 
 def main():
     words = sys.argv[1:]
-    fovea = os.path.abspath(words.pop(0) if words and words[0] not in ("coverage", "speed", "picture") else "build/fovea")
+    fovea = os.path.abspath(words.pop(0) if words and words[0] not in ("coverage", "coverage-objects", "speed", "picture") else "build/fovea")
     if words[:1] == ["coverage"]:
         coverage(fovea, int(words[1]) if len(words) > 1 else 1000)
+    elif words[:1] == ["coverage-objects"]:
+        coverage_objects(fovea, int(words[1]) if len(words) > 1 else 1000)
     elif words[:1] == ["speed"] and len(words) > 1:
         speed(fovea, words[1], float(words[2]) if len(words) > 2 else 16)
     elif words[:1] == ["picture"] and len(words) > 1:

@@ -335,6 +335,8 @@ class Pages:
         if "expands" in op:
             facts.append(f"- The same as `{op['expands']}`.")
         facts.append("- The same bits on every processor, for every chunking and engine." if op["numerics"] == "exact" else
+                     "- The same bits on every processor and engine with the same chunks; an estimate from other chunks differs."
+                     if op["numerics"] == "by-chunks" else
                      f"- Numerics: {op['numerics']}.")
         if "citation" in op:
             facts.append(f"- Reference: {self.words(op['citation'])}.")

@@ -3,15 +3,19 @@
 #include "api/paragraph.h"
 #include "lang/ast.h"
 #include "op/params.h"
+#include "op/sampling.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const numerics_names[] = { "exact", "same-cpu", "device" };
+static const char *const numerics_names[] = { "exact", "same-cpu", "device", "by-chunks" };
 static const char *const numerics_docs[] = {
     "exact: the same bits on every processor, for every chunking and engine",
     "same-cpu: the same bits for every chunking and engine on processors of one kind",
     "device: within a stated tolerance between devices",
+    "by-chunks: the same bits on every processor and engine with the same chunks; an estimate from others differs",
 };
+
+static int numerics_of(const fv_op *op) { return fv__op_samples(op) ? FV_COUNT(numerics_names) - 1 : (int)op->numerics; }
 
 /* Words for people and for programs. */
 static const char *const kind_docs[] = {
@@ -185,7 +189,7 @@ void fv__op_text(const fv_op *op, fv_bytes *out) {
     fv__bytes_printf(out, "\nfacts\n");
     fv__put_entry(out, "gives", width, result_kind(op));
     if (op->expands) fv__put_entry(out, "same as", width, op->expands);
-    fv__put_entry(out, "numerics", width, numerics_docs[op->numerics]);
+    fv__put_entry(out, "numerics", width, numerics_docs[numerics_of(op)]);
     fv__put_entry(out, "family", width, op->family);
     snprintf(version, sizeof version, "%d", op->version);
     fv__put_entry(out, "version", width, version);
@@ -286,7 +290,7 @@ cJSON *fv__op_json(const fv_op *op) {
         cJSON *columns = cJSON_AddArrayToObject(json, "columns");
         for (const fv_column_doc *c = op->columns; c->name; c++) cJSON_AddItemToArray(columns, column_json(c));
     }
-    cJSON_AddStringToObject(json, "numerics", numerics_names[op->numerics]);
+    cJSON_AddStringToObject(json, "numerics", numerics_names[numerics_of(op)]);
     cJSON_AddNumberToObject(json, "version", op->version);
     if (op->doc) cJSON_AddStringToObject(json, "doc", op->doc);
     if (op->expands) cJSON_AddStringToObject(json, "expands", op->expands);

@@ -3,6 +3,7 @@
 #include "exec/earlier_results.h"
 #include "exec/late_values.h"
 #include "exec/sampled.h"
+#include "op/table_rows.h"
 #include <stdlib.h>
 
 #define LARGE_MERGE ((int64_t)4 << 20) /* bytes of partials */
@@ -202,21 +203,56 @@ static fv_scalar scalar_of(const fv_node *node, double value) {
     return scalar;
 }
 
-/* Result 0 is the value, result 1 how well it is known. A sample that is not large enough yet has none. */
+static fv_status put_estimated_rows(finishing *f, const fv_estimates *e, fv_error *error) {
+    fv_row_writer writer;
+    fv_status     status = FV_OK;
+    f->base.out = &f->node->type;
+    f->base.put = result_put;
+    fv__row_writer_init(&writer, &f->base);
+    for (int64_t r = 0; r < e->nrows && status == FV_OK; r++) {
+        const fv_interval *of = e->interval + r * e->nvalues;
+        fv_cell           *cell;
+        if ((status = fv__row_writer_next(&writer, &cell, error)) != FV_OK) break;
+        for (int c = 0; c < e->nplain; c++) *cell++ = e->plain[r * e->nplain + c];
+        for (int v = 0; v < e->nvalues; v++) {
+            (cell++)->real = of[v].value;
+            (cell++)->real = of[v].low;
+            (cell++)->real = of[v].high;
+        }
+        (cell++)->real = of->confidence;
+        (cell++)->integer = of->seen;
+        (cell++)->integer = of->population;
+        fv__row_writer_text(&writer, cell, of->method);
+    }
+    if (status == FV_OK) status = fv__row_writer_flush(&writer, error);
+    fv__row_writer_release(&writer);
+    return status;
+}
+
+static fv_status put_estimated_value(finishing *f, const fv_interval *estimate, fv_error *error) {
+    fv_scalar scalar = scalar_of(f->node, estimate->value);
+    FV_TRY(result_put(&f->base, 0, &scalar, sizeof scalar, error));
+    return result_put(&f->base, 1, estimate, sizeof *estimate, error);
+}
+
+/* Of a number, result 0 is the value and result 1 how well it is known; of a table they are its rows. A sample that is not large
+ * enough yet has none. */
 static fv_status finish_sample(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
     finishing     f = { .instance = instance, .stage = stage, .node = target->node, .pass = target->pass };
     double        start = fv__now();
+    bool          table = target->node->type.kind == FV_KIND_TABLE;
     fv_sample_end end;
     fv_interval   estimate;
+    fv_estimates  found = { 0 };
     memset(&estimate, 0, sizeof estimate);
-    FV_TRY(fv__sample_look(instance, stage, target->node, &estimate, &end, error));
-    if (end == FV_SAMPLE_ALL) return finish_pass(instance, stage, target, error);
-    if (end == FV_SAMPLE_MORE) return FV_OK;
-    fv_scalar scalar = scalar_of(target->node, estimate.value);
+    fv_status status = fv__sample_look(instance, stage, target->node, &estimate, &found, &end, error);
     f.seconds = fv__now() - start;
-    fv_status status = result_put(&f.base, 0, &scalar, sizeof scalar, error);
-    if (status == FV_OK) status = result_put(&f.base, 1, &estimate, sizeof estimate, error);
-    if (status == FV_OK) status = end_results(&f, error);
+    if (status == FV_OK && end == FV_SAMPLE_ALL && !table) return finish_pass(instance, stage, target, error);
+    if (status == FV_OK && end != FV_SAMPLE_MORE) {
+        status = table ? put_estimated_rows(&f, &found, error) : put_estimated_value(&f, &estimate, error);
+        if (status == FV_OK) status = end_results(&f, error);
+    }
+    fv__estimates_release(&found);
     fv__bytes_release(&f.result);
     fv__bytes_release(&f.there);
     return status;

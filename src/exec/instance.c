@@ -204,17 +204,20 @@ fv_status fv__stage_closed(fv_instance *instance, const fv_stage *stage, bool *c
     return FV_OK;
 }
 
+/* An estimate comes from the first pass. */
+static int table_pass(const fv_node *node) { return node->sampling ? 0 : fv__op_last_finish(node->op); }
+
 static const fv_lattice *last_lattice(const fv_instance *instance, const fv_node *node) {
-    return &instance->plan->stages[instance->plan->pass_stage[node->id][fv__op_last_finish(node->op)]].lattice;
+    return &instance->plan->stages[instance->plan->pass_stage[node->id][table_pass(node)]].lattice;
 }
 
 fv_status fv__instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error) {
-    fv_hash key = fv__key_result(node, fv__op_last_finish(node->op), last_lattice(instance, node), -1);
+    fv_hash key = fv__key_result(node, table_pass(node), last_lattice(instance, node), -1);
     return fv__store_read(instance->context->store, key, 0, pieces, sizeof *pieces, error);
 }
 
 fv_hash fv__instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece) {
-    return fv__key_result(node, fv__op_last_finish(node->op), last_lattice(instance, node), piece);
+    return fv__key_result(node, table_pass(node), last_lattice(instance, node), piece);
 }
 
 fv_status fv__instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error) {

@@ -22,6 +22,7 @@ typedef struct sample {
     const fv_node  *node;
     int64_t        *order;
     fv_blob         held;
+    fv_estimates   *rows; /* of a table; NULL: the value is a number */
 } sample;
 
 static fv_hash partial_key(const sample *s, int64_t i, double *voxels) {
@@ -54,15 +55,41 @@ static int64_t count_there(const sample *s) {
 
 /* ---------------------------------------------------------------- looking at them */
 
+static void tell_seen(const sample *s, fv_interval *e) {
+    e->seen = s->base.seen;
+    e->population = s->base.population;
+    e->confidence = s->node->sampling->confidence;
+}
+
+/* The rows of a table, and of their estimates one that is worst: the first that is not good enough. */
+static fv_status estimate_rows(sample *s, fv_interval *e, fv_error *error) {
+    const fv_estimator *estimator = fv__op_estimator(s->node->op);
+    const double        confidence = s->base.confidence;
+    fv__estimates_release(s->rows);
+    fv_status status = estimator->rows(&s->base, s->rows, error);
+    int64_t   count = s->rows->nrows * s->rows->nvalues;
+    if (status == FV_OK && s->node->sampling->joint && count > 1) {
+        s->base.confidence = 1 - (1 - confidence) / (double)count;
+        fv__estimates_release(s->rows);
+        status = estimator->rows(&s->base, s->rows, error);
+        s->base.confidence = confidence;
+    }
+    bool good = true;
+    for (int64_t k = 0; k < count && status == FV_OK; k++) {
+        tell_seen(s, &s->rows->interval[k]);
+        if (!k || (good && !fv__sampling_reached(s->node->sampling, &s->rows->interval[k]))) *e = s->rows->interval[k];
+        good = good && fv__sampling_reached(s->node->sampling, &s->rows->interval[k]);
+    }
+    return status;
+}
+
 static fv_status estimate(sample *s, int64_t seen, fv_interval *e, fv_error *error) {
     s->base.seen = seen;
     memset(e, 0, sizeof *e); /* it is stored as it is */
-    fv_status status = fv__op_estimator(s->node->op)->estimate(&s->base, e, error);
+    fv_status status = s->rows ? estimate_rows(s, e, error) : fv__op_estimator(s->node->op)->estimate(&s->base, e, error);
     release(s);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, s->node->op->name, sizeof error->op - 1);
-    e->seen = seen;
-    e->population = s->base.population;
-    e->confidence = s->base.confidence;
+    tell_seen(s, e);
     return status;
 }
 
@@ -82,21 +109,23 @@ static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_samp
     return FV_OK;
 }
 
-static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_node *node) {
+static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_estimates *rows) {
     const fv_sampling *sampling = node->sampling;
-    return (sample){ .base = { .op = node->op,
-                               .params = node->params,
-                               .in = node->in_type[0],
-                               .out = &node->type,
-                               .population = stage->ntasks,
-                               .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
-                               .confidence = sampling->confidence,
-                               .seed = (uint64_t)sampling->seed,
-                               .partial = get_partial },
-                     .instance = instance,
-                     .stage = stage,
-                     .node = node,
-                     .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks) };
+    sample             s = (sample){ .base = { .op = node->op,
+                                               .params = node->params,
+                                               .out = &node->type,
+                                               .population = stage->ntasks,
+                                               .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
+                                               .confidence = sampling->confidence,
+                                               .seed = (uint64_t)sampling->seed,
+                                               .partial = get_partial },
+                                     .instance = instance,
+                                     .stage = stage,
+                                     .node = node,
+                                     .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks),
+                                     .rows = node->type.kind == FV_KIND_TABLE ? rows : NULL };
+    memcpy(s.base.in, node->in_type, sizeof s.base.in);
+    return s;
 }
 
 static fv_status look_by_time(sample *s, int64_t there, fv_interval *e, fv_sample_end *end, fv_error *error) {
@@ -105,20 +134,22 @@ static fv_status look_by_time(sample *s, int64_t there, fv_interval *e, fv_sampl
     return there ? estimate(s, there, e, error) : fv_fail(error, FV_ERROR_INTERNAL, "no chunk of the sample is there");
 }
 
-fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_sample_end *end,
-                          fv_error *error) {
-    sample    s = sample_of(instance, stage, node);
+fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_estimates *rows,
+                          fv_sample_end *end, fv_error *error) {
+    sample    s = sample_of(instance, stage, node, rows);
     fv_status status = (node->sampling->time ? look_by_time : look_by_error)(&s, count_there(&s), e, end, error);
+    if (status == FV_OK && *end == FV_SAMPLE_ALL && s.rows) status = estimate(&s, s.base.population, e, error);
     free(s.order);
     return status;
 }
 
 bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *e) {
-    sample        s = sample_of(instance, stage, node);
+    fv_estimates  rows = { 0 };
+    sample        s = sample_of(instance, stage, node, &rows);
     fv_sample_end end;
     s.base.confidence = 1 - (1 - s.base.confidence) / (double)(look * (look + 1));
     bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
-    e->confidence = node->sampling->confidence;
+    fv__estimates_release(&rows);
     free(s.order);
     return some;
 }
@@ -130,7 +161,7 @@ static const fv_stage *first_stage(const fv_instance *instance, const fv_node *n
 }
 
 static fv_hash estimate_key(const fv_instance *instance, const fv_node *node) {
-    return fv__key_result(node, 0, &first_stage(instance, node)->lattice, 1);
+    return fv__key_result(node, 0, &first_stage(instance, node)->lattice, node->type.kind == FV_KIND_TABLE ? -1 : 1);
 }
 
 bool fv__instance_estimated(const fv_instance *instance, const fv_node *node) {

@@ -12,8 +12,9 @@ bool fv__stage_after_sample(const fv_stage *stage);
 /* What the first pass of a sampled node has come to. An estimate: it is known well enough, or its time is over. All: every
  * task is done, and the pass ends as it would without sampling. More: further tasks are needed. */
 typedef enum fv_sample_end { FV_SAMPLE_MORE, FV_SAMPLE_ESTIMATE, FV_SAMPLE_ALL } fv_sample_end;
+/* rows: of a table, to be released; its estimates are there also where all is done. */
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
-                          fv_sample_end *end, fv_error *error);
+                          fv_estimates *rows, fv_sample_end *end, fv_error *error);
 
 /* What is known of one whose sample is not large enough yet; false: nothing. It may be looked at again and again: look number k
  * counts from 1 and takes 1 / (k (k + 1)) of the doubt, all together no more than was asked for, so that with this confidence all

@@ -2,6 +2,10 @@
 #include "graph/approximate.h"
 
 static const char *hint_for(const fv_op *op) {
+    if (op->result == FV_KIND_IMAGE)
+        return "approx(objects(mask, \"count(), mean(volume)\"), error = 0.02) counts and measures objects";
+    if (op->result == FV_KIND_TABLE)
+        return "approx(group(measure(label(mask)), \"\", \"mean(volume)\"), error = 0.02) can be estimated";
     if (!strcmp(fv__op_stage(op), "statistics")) return "quantile(image, 0.999) is near an extreme value and can be estimated";
     return "mean, sum, std, var, count, quantile and thresholds of 8 and 16 bit images can be estimated";
 }
@@ -20,43 +24,105 @@ static const char *hinders(const fv_node *node) {
     if (!node->op) return "it is known already";
     if (node->type.kind == FV_KIND_IMAGE)
         return "it is an image, and each of its voxels is its own value; estimate a statistic of it";
-    if (node->type.kind == FV_KIND_TABLE) return "it is a table; estimate a number, as approx(count(image > 100), error = 0.01)";
     if (node->sampling) return "it is an estimate already";
     if (fv__op_is_point(node->op))
         return "it is computed from other numbers; estimate these, as in approx(mean(a), error = 0.01) * 2";
     const fv_estimator *estimator = fv__op_estimator(node->op);
-    if (!estimator || !whole_image(node)) return "chunks that were not seen may change it as much as they like";
-    return estimator->hindered ? estimator->hindered(&node->in[0]->type) : NULL;
+    if (!estimator || !whole_image(node) || (!estimator->estimate && !estimator->rows))
+        return node->type.kind == FV_KIND_TABLE
+                   ? "it is a table of which the chunks do not each have a part; estimate a summary of it"
+                   : "chunks that were not seen may change it as much as they like";
+    return estimator->hindered ? estimator->hindered(node->params, node->in_type) : NULL;
 }
 
 bool fv__can_approximate(const fv_node *node) { return !hinders(node); }
 
-fv_node *fv__approximate(fv_graph *graph, const fv_node *node, const fv_sampling *sampling) {
+/* ---------------------------------------------------------------- chains of operators that one can do chunk by chunk */
+
+static fv_chain chain_of(const fv_node *node) {
+    const fv_estimator *estimator = node && node->op ? fv__op_estimator(node->op) : NULL;
+    return estimator ? estimator->chain : FV_CHAIN_NONE;
+}
+
+static bool is_left_out(const fv_param *p, const void *params) {
+    const char *text = p->kind == FV_PARAM_TEXT ? *(const char *const *)((const char *)params + p->offset) : "?";
+    return !text || !*text;
+}
+
+/* Parameters that the twin lacks must have been left out. */
+static bool take_params(const fv_op *twin, void *to, const fv_node *node) {
+    for (const fv_param *p = node->op->params; p && p->name; p++) {
+        const fv_param *own = fv__params_find(twin, p->name);
+        const void     *from = (const char *)node->params + p->offset;
+        if (!own && !is_left_out(p, node->params)) return false;
+        if (!own || own->kind != p->kind) continue;
+        if (p->kind == FV_PARAM_TEXT) memcpy((char *)to + own->offset, from, sizeof(const char *));
+        if (p->kind == FV_PARAM_INTEGER) memcpy((char *)to + own->offset, from, sizeof(int64_t));
+    }
+    return true;
+}
+
+static void take_inputs(const fv_op *twin, fv_node **to, const fv_node *node) {
+    for (int i = 1; i < node->ninputs; i++)
+        for (int k = 1; twin->inputs[k].name && node->in[i]; k++)
+            if (!strcmp(twin->inputs[k].name, node->op->inputs[i].name)) to[k] = node->in[i];
+}
+
+fv_node *fv__sampled_twin(fv_graph *graph, fv_node *node) {
+    if (chain_of(node) != FV_CHAIN_LAST) return node;
+    const fv_op    *twin = fv__op_find(fv__op_estimator(node->op)->twin);
+    void           *params = fv__arena_alloc(&graph->arena, twin->params_size);
+    const fv_param *all = fv__params_find(twin, "all");
+    fv_node        *inputs[FV_MAX_INPUTS] = { 0 }, *at = node, *made;
+    fv_error        error = { 0 };
+    fv__params_default(twin, params);
+    memcpy((char *)params + all->offset, &(bool){ true }, sizeof(bool));
+    for (;; at = at->in[0]) {
+        if (chain_of(at) == FV_CHAIN_NONE || !take_params(twin, params, at)) return node;
+        take_inputs(twin, inputs, at);
+        if (chain_of(at) == FV_CHAIN_FIRST) break;
+    }
+    inputs[0] = at->in[0];
+    return fv__graph_call(graph, twin, params, inputs, node->span, &made, &error) == FV_OK ? made : node;
+}
+
+/* ---------------------------------------------------------------- the sampled node */
+
+fv_status fv__approximate(fv_graph *graph, const fv_node *node, const fv_sampling *sampling, fv_node **out, fv_error *error) {
     fv_node  *sampled = fv__arena_alloc(&graph->arena, sizeof *sampled);
     fv_hasher hasher;
     *sampled = *node;
     sampled->sampling = sampling;
     sampled->exact = node->key;
     sampled->called = NULL;
+    if (node->type.kind == FV_KIND_TABLE) {
+        fv_table_type *table = fv__arena_alloc(&graph->arena, sizeof *table);
+        FV_TRY(fv__sampling_table(node->type.table, fv__op_estimator(node->op)->plain, table, error));
+        sampled->type.table = table;
+    }
     fv__hasher_init(&hasher);
-    fv__hasher_text(&hasher, "approx 1");
+    fv__hasher_text(&hasher, "approx 2");
     fv__hasher_add(&hasher, &node->key, sizeof node->key);
     fv__hasher_add(&hasher, &sampling->error, sizeof sampling->error);
     fv__hasher_add(&hasher, &sampling->absolute, sizeof sampling->absolute);
     fv__hasher_add(&hasher, &sampling->time, sizeof sampling->time);
     fv__hasher_add(&hasher, &sampling->confidence, sizeof sampling->confidence);
     fv__hasher_int(&hasher, sampling->seed);
+    fv__hasher_int(&hasher, sampling->joint);
     fv__hasher_int(&hasher, sampling->whole);
     sampled->key = fv__hasher_finish(&hasher);
-    return fv__graph_share(graph, sampled);
+    *out = fv__graph_share(graph, sampled);
+    return FV_OK;
 }
 
-value fv__approximate_call(builder *b, const fv_expr *expr, const fv_op *op, void *params, const fv_node *node) {
+value fv__approximate_call(builder *b, const fv_expr *expr, const fv_op *op, void *params, fv_node *node) {
     fv_type     out;
     fv_infer    i = { .params = params, .params_size = op->params_size, .out = &out };
     fv_error    error = { 0 };
-    const char *why = hinders(node);
+    fv_node    *made;
+    const char *why = hinders(node = fv__sampled_twin(b->graph, node));
     if (why) return refuse(b, node, expr->span, why);
-    if (op->infer(&i, &error) != FV_OK) return fv__from_error(b, expr->span, op, &error);
-    return node_value(fv__approximate(b->graph, node, params));
+    if (op->infer(&i, &error) != FV_OK || fv__approximate(b->graph, node, params, &made, &error) != FV_OK)
+        return fv__from_error(b, expr->span, op, &error);
+    return node_value(made);
 }

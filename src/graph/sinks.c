@@ -185,8 +185,13 @@ void fv__add_statement_sink(builder *b, const fv_statement *statement, int index
             fv__add_file_sink(b, node, node->in[0], index, 0, 0);
         return;
     }
-    if (within && node->type.kind == FV_KIND_SCALAR && fv__can_approximate(node))
-        node = fv__approximate(b->graph, node, &b->bindings->within);
+    if (within && node->type.kind != FV_KIND_IMAGE && fv__can_approximate(node)) {
+        fv_error error = { 0 };
+        if (fv__approximate(b->graph, node, &b->bindings->within, &node, &error) != FV_OK) {
+            fv__mistake(b, span, error.code, NULL, "%s", error.message);
+            return;
+        }
+    }
     if (node->type.kind == FV_KIND_IMAGE) node = list_of(b, node, span);
     if (!node)
         fv__mistake(b, span, FV_ERROR_USAGE,

@@ -25,7 +25,7 @@ double fv__student(double p, double n) {
 
 /* ---------------------------------------------------------------- ratios */
 
-enum { REPLICATES = 999, MOST_RESAMPLED = 1024 };
+enum { REPLICATES = 999, MOST_RESAMPLED = 1024, MOST_OF_ALL = 16 * MOST_RESAMPLED };
 
 typedef struct ratio {
     double value, deviation; /* of the estimate, as if the population were infinite */
@@ -83,7 +83,8 @@ fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *
     snprintf(e->method, sizeof e->method, "too few");
     if (n < FV_LEAST_SAMPLE || !(all.deviation > 0)) return FV_OK;
     below = above = fv__student((1 + s->confidence) / 2, (double)(n - 1));
-    if (n <= MOST_RESAMPLED) {
+    bool resampled = n <= MOST_RESAMPLED && n * s->intervals <= MOST_OF_ALL;
+    if (resampled) {
         int32_t *pick;
         double  *t, lowest, highest;
         FV_TRY(FV_TAKE(pick, (size_t)n * sizeof *pick, error));
@@ -99,7 +100,7 @@ fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *
     }
     e->low = all.value - below * all.deviation * rest;
     e->high = all.value + above * all.deviation * rest;
-    snprintf(e->method, sizeof e->method, n <= MOST_RESAMPLED ? "bootstrap-t" : "student");
+    snprintf(e->method, sizeof e->method, resampled ? "bootstrap-t" : "student");
     return FV_OK;
 }
 
@@ -135,17 +136,24 @@ static fv_status read_columns(fv_sample *s, bool counted, columns *c, fv_error *
     return FV_OK;
 }
 
-static void scale(fv_interval *e, double factor) {
+void fv__interval_scale(fv_interval *e, double factor) {
     e->value *= factor;
     e->low *= factor;
     e->high *= factor;
+}
+
+void fv__interval_root(fv_interval *e) {
+    e->value = sqrt(FV_MAX(e->value, 0));
+    if (e->low < 0) e->low = 0;
+    e->low = sqrt(e->low);
+    e->high = sqrt(e->high);
 }
 
 static fv_status of_sums(fv_sample *s, bool counted, double factor, fv_interval *e, fv_error *error) {
     columns c;
     FV_TRY(read_columns(s, counted, &c, error));
     fv_status status = fv__estimate_ratio(s, c.voxels, c.sum, e, error);
-    scale(e, factor);
+    fv__interval_scale(e, factor);
     release(&c);
     return status;
 }
@@ -174,9 +182,7 @@ fv_status fv__estimate_var(fv_sample *s, fv_interval *e, fv_error *error) {
 
 fv_status fv__estimate_std(fv_sample *s, fv_interval *e, fv_error *error) {
     FV_TRY(fv__estimate_var(s, e, error));
-    e->value = sqrt(e->value);
-    e->low = sqrt(e->low);
-    e->high = sqrt(e->high);
+    fv__interval_root(e);
     return FV_OK;
 }
 
@@ -213,7 +219,7 @@ static fv_status take(fv_finish *f, int64_t index, const void *data, size_t size
 static fv_status evaluate(const fv_sample *s, const fv_bytes *partial, double *value, fv_error *error) {
     evaluation e = { .base = { .params = s->params,
                                .ninputs = 1,
-                               .in = { s->in },
+                               .in = { s->in[0] },
                                .out = s->out,
                                .npartials = 1,
                                .size = merged_size,

@@ -17,6 +17,10 @@ double fv__student(double p, double freedom);
 /* The ratio of the sums of y and x over all chunks, from seen ones; fills in all of the estimate but what the sampling knows. */
 fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *y, fv_interval *e, fv_error *error);
 
+/* All of it times a factor; the square root of a variance. */
+void fv__interval_scale(fv_interval *e, double factor);
+void fv__interval_root(fv_interval *e);
+
 /* Of operators whose partial is fv_moments. */
 fv_status fv__estimate_sum(fv_sample *s, fv_interval *e, fv_error *error);
 fv_status fv__estimate_mean(fv_sample *s, fv_interval *e, fv_error *error);
@@ -29,6 +33,6 @@ fv_status fv__estimate_count(fv_sample *s, fv_interval *e, fv_error *error);
 fv_status fv__estimate_groups(fv_sample *s, double step, fv_interval *e, fv_error *error);
 /* Of what follows from the counts of op/survey.h, and of which images it does. */
 fv_status   fv__survey_estimate(fv_sample *s, fv_interval *e, fv_error *error);
-const char *fv__survey_hindered(const fv_type *image);
+const char *fv__survey_hindered(const void *params, const fv_type *const *in);
 
 #endif

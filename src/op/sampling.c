@@ -1,6 +1,8 @@
 /* How the chunks of a reduction are sampled. */
 #include "op/sampling.h"
 #include "op/random.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 const fv_param fv__sampling_params[] = {
     FV_PARAM(fv_sampling, error, .def = "", .above = true,
@@ -11,6 +13,8 @@ const fv_param fv__sampling_params[] = {
     FV_PARAM(fv_sampling, confidence, .def = "0.95", .max = 1, .above = true,
              .doc = "how sure the interval is, above 0 and below 1"),
     FV_PARAM(fv_sampling, seed, .def = "0", .doc = "another seed takes other chunks"),
+    FV_PARAM(fv_sampling, joint, .def = "false",
+             .doc = "of a table: all of its intervals hold at once with this confidence, and not each for itself"),
     FV_PARAM(fv_sampling, whole, .def = "false", .own = true, .doc = "time is that of the whole run"),
     FV_PARAM_END,
 };
@@ -56,4 +60,42 @@ bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *e) {
     double half = FV_MAX(e->high - e->value, e->value - e->low);
     if (!isfinite(half) || e->informative < least) return false;
     return half <= FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
+}
+
+/* ---------------------------------------------------------------- tables */
+
+void fv__estimates_init(fv_estimates *e, int64_t nrows, int nplain, int nvalues) {
+    *e = (fv_estimates){ .nrows = nrows, .nplain = nplain, .nvalues = nvalues };
+    e->plain = fv__calloc((size_t)(nrows * nplain + 1) * sizeof *e->plain);
+    e->interval = fv__calloc((size_t)(nrows * nvalues + 1) * sizeof *e->interval);
+}
+
+void fv__estimates_release(fv_estimates *e) {
+    free(e->plain);
+    free(e->interval);
+    *e = (fv_estimates){ 0 };
+}
+
+fv_status fv__sampling_table(const fv_table_type *exact, int plain, fv_table_type *out, fv_error *error) {
+    static const fv_column seen[] = { { "confidence", FV_COLUMN_REAL },
+                                      { "seen", FV_COLUMN_INTEGER },
+                                      { "chunks", FV_COLUMN_INTEGER },
+                                      { "method", FV_COLUMN_TEXT } };
+    if (plain + 3 * (exact->ncolumns - plain) + FV_COUNT(seen) > FV_MAX_COLUMNS)
+        return fv_fail(error, FV_ERROR_USAGE, "the table has too many columns to be estimated");
+    *out = (fv_table_type){ 0 };
+    for (int c = 0; c < exact->ncolumns; c++) {
+        fv_column *column = &out->column[out->ncolumns++];
+        *column = exact->column[c];
+        if (c < plain) continue;
+        column->kind = FV_COLUMN_REAL;
+        for (int k = 0; k < 2; k++) {
+            fv_column *end = &out->column[out->ncolumns++];
+            end->kind = FV_COLUMN_REAL;
+            snprintf(end->name, sizeof end->name, "%.*s%s", (int)sizeof end->name - 6, exact->column[c].name,
+                     k ? "_high" : "_low");
+        }
+    }
+    for (int c = 0; c < FV_COUNT(seen); c++) out->column[out->ncolumns++] = seen[c];
+    return FV_OK;
 }

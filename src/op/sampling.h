@@ -16,6 +16,7 @@ typedef struct fv_sampling {
     double  time;            /* seconds; 0: not asked */
     double  confidence;
     int64_t seed;
+    bool    joint; /* of a table: all of its intervals hold at once with this confidence */
     bool    whole; /* time is that of the whole run */
 } fv_sampling;
 
@@ -35,11 +36,12 @@ static inline fv_sampling fv__sampling_within(double time, double error) {
 typedef struct fv_sample {
     const fv_op   *op;
     const void    *params;
-    const fv_type *in, *out;         /* of its first input, and its own */
+    const fv_type *in[FV_MAX_INPUTS], *out;
     int64_t        seen, population; /* chunks */
     double         voxels;           /* of all chunks */
     double         confidence;
     uint64_t       seed;
+    int64_t        intervals; /* that are asked for of these chunks at once, where there are many: resampling each takes long */
     /* The partial of the first pass, of a chunk below seen in the order in which they were taken; borrowed until the next. */
     fv_status (*partial)(struct fv_sample *s, int64_t i, const void **data, size_t *size, double *voxels, fv_error *error);
 } fv_sample;
@@ -52,6 +54,21 @@ typedef struct fv_interval {
     char    method[24];
 } fv_interval;
 
+/* Estimates of the rows of a table. Its first columns are plain: known, and not estimated. */
+typedef struct fv_estimates {
+    int64_t      nrows;
+    int          nplain, nvalues; /* columns */
+    fv_cell     *plain;           /* by row */
+    fv_interval *interval;
+} fv_estimates;
+void fv__estimates_init(fv_estimates *e, int64_t nrows, int nplain, int nvalues); /* all zero */
+void fv__estimates_release(fv_estimates *e);
+
+/* Operators that together make a table which another one, the twin, makes of the image chunk by chunk, so that chunks can be
+ * sampled: labels, then rows of objects, then rows chosen of these, then a summary. Inputs and parameters of the same name are
+ * the twin's. */
+typedef enum fv_chain { FV_CHAIN_NONE, FV_CHAIN_FIRST, FV_CHAIN_NEXT, FV_CHAIN_LAST } fv_chain;
+
 /* Beside its descriptor, the file of an operator that can be estimated has
  *
  *     const fv_estimator FV_ESTIMATOR(mean) = { .estimate = fv__estimate_mean };
@@ -59,8 +76,14 @@ typedef struct fv_interval {
 typedef struct fv_estimator {
     /* From the partials that the first pass made of some chunks. */
     fv_status (*estimate)(fv_sample *s, fv_interval *e, fv_error *error);
-    /* Why it cannot be estimated for such an image, and what can be asked instead; NULL, or gives NULL: it can. */
-    const char *(*hindered)(const fv_type *image);
+    /* The same for an operator that gives a table, the first columns of which are plain. It fills in e with fv__estimates_init,
+     * and gives the exact values if all chunks were seen. */
+    fv_status (*rows)(fv_sample *s, fv_estimates *e, fv_error *error);
+    int plain;
+    /* Why it cannot be estimated with such parameters and inputs, and what can be asked instead; NULL, or gives NULL: it can. */
+    const char *(*hindered)(const void *params, const fv_type *const *in);
+    fv_chain    chain;
+    const char *twin; /* of the last link */
 } fv_estimator;
 #define FV_ESTIMATOR(name) FV_ISA_NAME(FV_PASTE(fv_estimator_, name))
 
@@ -76,6 +99,8 @@ const fv_estimator *fv__op_estimator(const fv_op *op);
 int64_t *fv__sampling_order(uint64_t seed, int64_t count);
 /* The size at which a sample that has this size already is looked at next, at most count. */
 int64_t fv__sampling_next(int64_t size, int64_t count);
+/* The table with columns NAME_low and NAME_high behind each estimated one, and at the end how much was seen. */
+fv_status fv__sampling_table(const fv_table_type *exact, int plain, fv_table_type *out, fv_error *error);
 /* Whether an estimate is as good as was asked for. */
 bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *estimate);
 

@@ -30,9 +30,11 @@ fv_status fv__survey_tally(fv_finish *f, const fv_tally **tally, fv_error *error
 
 fv_status fv__survey_estimate(fv_sample *s, fv_interval *e, fv_error *error) { return fv__estimate_groups(s, 1, e, error); }
 
-const char *fv__survey_hindered(const fv_type *image) {
-    if (image->image.dtype != FV_BOOL && fv__tally_fits(image->image.dtype)) return NULL;
-    if (image->image.dtype == FV_BOOL) return "a mask has two values, and its threshold tells nothing";
+const char *fv__survey_hindered(const void *params, const fv_type *const *in) {
+    fv_dtype dtype = in[0]->image.dtype;
+    (void)params;
+    if (dtype != FV_BOOL && fv__tally_fits(dtype)) return NULL;
+    if (dtype == FV_BOOL) return "a mask has two values, and its threshold tells nothing";
     return "its bins reach from the least to the greatest value, which only the whole image tells; an image of 8 or 16 bits has "
            "fixed ones: convert(image, \"uint16\")";
 }

@@ -69,7 +69,7 @@ static fv_status take_part(fv_result *result, fv_instance *instance, const fv_si
                   .key = sink->value->key,
                   .tagged = sink->value->type.items != NULL };
     int64_t npieces = 0;
-    p.estimated = sink->value->sampling && sink->kind != FV_SINK_KEEP;
+    p.estimated = sink->value->sampling && p.value == FV_KIND_SCALAR && sink->kind != FV_SINK_KEEP;
     if (p.value == FV_KIND_SCALAR) FV_TRY(fv__instance_scalar(instance, sink->value, &p.scalar, error));
     if (p.estimated) FV_TRY(fv__instance_estimate(instance, sink->value, &p.estimate, error));
     if (p.value != FV_KIND_SCALAR) FV_TRY(fv__instance_table(instance, sink->value, &npieces, error));

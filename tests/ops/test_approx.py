@@ -186,8 +186,13 @@ def a_whole_run_within_a_time_or_an_error(folder):
 def what_cannot_be_estimated_is_refused_with_a_reason(folder):
     save(folder, "v.npy", waves())
     cases = [("max(v)", "error = 0.1", "max cannot be estimated", "quantile"),
-             ("min(v)", "error = 0.1", "min cannot", "quantile"), ("histogram(v)", "error = 0.1", "it is a table", "number"),
-             ("label(v > 120)", "error = 0.1", "an image", "statistic"),
+             ("min(v)", "error = 0.1", "min cannot", "quantile"),
+             ("histogram(v)", "time = 1", "8 and 16 bits", "uint16"),
+             ('histogram(convert(v, "uint8"))', "time = 1", "whole image", "range"),
+             ("label(v > 120)", "error = 0.1", "an image", "objects"),
+             ("measure(label(v > 120))", "error = 0.1", "summary", "group"),
+             ('objects(v > 120, "max(volume)")', "error = 0.1", "may hold a larger", "quantile"),
+             ('group(measure(label(v > 120)), "label", "count()")', "error = 0.1", "summary", "group"),
              ("mean(v) * 2", "time = 1", "other numbers", "approx(mean"),
              ("otsu(v)", "time = 1", "least to the greatest", "uint16"), ("mean(v)", "error = 0", "error", "above 0"),
              ("mean(v)", "time = -2", "time", "above 0"), ("mean(v)", "absolute = -2", "absolute", "above 0"),
@@ -196,6 +201,93 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
     for value, how, *words in cases:
         text = run("run", "-e", f'v = read("v.npy")\napprox({value}, {how})', folder=folder, code=2).stderr
         assert all(word in text for word in words), (value, how, text)
+
+
+def blobs():
+    """A mask with some thousand objects of different sizes, many of which lie across the borders of chunks."""
+    from scipy import ndimage
+    noise = ndimage.gaussian_filter(np.random.default_rng(2).normal(size=SHAPE), 1.6)
+    return (noise > np.quantile(noise, 0.95)).astype(np.uint8)
+
+
+def sizes_of(mask):
+    from scipy import ndimage
+    labels, count = ndimage.label(mask)
+    longest = max(part.stop - part.start for box in ndimage.find_objects(labels) for part in box)
+    return ndimage.sum(mask, labels, range(1, count + 1)), longest
+
+
+@test
+def objects_are_counted_once_and_as_a_whole(folder):
+    mask = blobs()
+    sizes, longest = sizes_of(mask)
+    save(folder, "m.npy", mask)
+    summaries = '"count(), mean(volume), std(volume), median(volume), quantile(volume, 0.9), sum(voxels), max(volume)"'
+    _, [[whole], [labelled]] = values(f'm = read("m.npy")\nobjects(m, {summaries}, reach = {longest})\n'
+                                      f'group(measure(label(m)), "", {summaries})', folder)
+    assert whole.pop("longer") == 0 and whole == labelled and whole["count"] == len(sizes), (whole, labelled)
+    _, [[small]] = values(f'objects(read("m.npy"), {summaries}, reach = 6)', folder)
+    _, [[same]] = values(f'objects(read("m.npy"), {summaries}, reach = 6)', folder, chunk=("--chunk", "64x128x128"))
+    assert small == same and 0 < small["longer"] == mask.sum() - small["sum_voxels"], (small, same)
+
+
+@test
+def summaries_of_objects_are_estimated_without_bias(folder):
+    mask = blobs()
+    sizes, longest = sizes_of(mask)
+    save(folder, "m.npy", mask)
+    truths = {"count()": ("count", len(sizes), 0.15), "mean(volume)": ("mean_volume", sizes.mean(), 0.3)}
+    for call, (name, truth, error) in truths.items():
+        text = f'param seed = 0\napprox(objects(read("m.npy"), "{call}", reach = {longest}), error = {error}, seed = seed)'
+        _, (rows,) = values(text, folder, "--set", "seed=1..150")
+        sampled = [row for row in rows if row["seen"] < row["chunks"]]
+        assert len(sampled) >= 30, (call, len(sampled))
+        held = np.mean([row[name + "_low"] <= truth <= row[name + "_high"] for row in sampled])
+        assert held >= 0.8, (call, held)  # 0.95 less four standard deviations of 30 draws
+        assert abs(np.mean([row[name] for row in rows]) / truth - 1) < error / 5, (call, truth)  # stopping early biases a little
+
+
+@test
+def a_group_of_measured_labels_is_sampled(folder):
+    mask = blobs()
+    sizes, longest = sizes_of(mask)
+    save(folder, "m.npy", mask)
+    assert longest > 32, longest
+    text = 'approx(group(measure(label(read("m.npy"))), "", "mean(volume)"), error = 0.2)'
+    assert "reach = " in run("run", *CHUNK, "-e", text, folder=folder, code=1).stderr
+    save(folder, "m.npy", mask * (np.arange(SHAPE[2]) % 16 < 12))  # no object is longer than 32 voxels along x
+    sizes, longest = sizes_of(np.load(pathlib.Path(folder, "m.npy")))
+    assert longest <= 32, longest
+    table = 'filter(measure(label(read("m.npy"))), "volume > 3")'
+    text = f'approx(group({table}, "", "count(), mean(volume)"), error = 0.2)'
+    some, [[row]] = values(text, folder)
+    more, [[joint]] = values(text.replace("error", "joint = true, error"), folder)
+    assert row["seen"] < 512 and row["longer"] == 0, row
+    large = sizes[sizes > 3]
+    assert row["count_low"] <= len(large) <= row["count_high"], (row, len(large))
+    assert joint["seen"] > row["seen"] or joint["count_high"] - joint["count_low"] > row["count_high"] - row["count_low"], joint
+    rest, [[all_seen]] = values(text.replace("0.2", "0.0000001"), folder)
+    assert rest["tasks_run"] == 512 - some["tasks_run"] - more["tasks_run"], rest["tasks_run"]
+    assert all_seen["count"] == all_seen["count_low"] == len(large) and all_seen["method"] == "exact", all_seen
+    _, [[exact]] = values(f'group({table}, "", "count(), mean(volume)")', folder)
+    assert all_seen["mean_volume"] == exact["mean_volume"], (all_seen, exact)
+    found = [values(text, folder, "--fresh", *options)[1]
+             for options in (["--workers", "1"], ["--engine", "processes", "--workers", "2"])]
+    assert found[0] == found[1] == [[row]], found
+
+
+@test
+def a_histogram_with_a_range_is_estimated(folder):
+    image = np.clip(waves(), 0, 255).astype(np.uint8)
+    save(folder, "u.npy", image)
+    text = 'approx(histogram(read("u.npy"), bins = 4, range = [60, 180]), error = 0.1, confidence = 0.9999)'
+    _, (rows,) = values(text, folder)
+    counts, edges = np.histogram(image, 4, (60, 180))
+    assert [(row["low"], row["high"]) for row in rows] == list(zip(edges, edges[1:])), rows
+    assert all(row["seen"] < row["chunks"] for row in rows), rows
+    assert all(row["count_low"] <= truth <= row["count_high"] for row, truth in zip(rows, counts)), (rows, counts)
+    _, (rows,) = values(text.replace("0.1", "0.00000001"), folder)
+    assert [row["count"] for row in rows] == list(counts) and rows[0]["method"] == "exact", rows
 
 
 @test

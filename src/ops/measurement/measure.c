@@ -8,6 +8,7 @@
 #include "base/hash_table.h"
 #include "kernels/stretches.h"
 #include "op/promote.h"
+#include "op/sampling.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 #include "ops/measurement/delegated.h"
@@ -501,3 +502,5 @@ const fv_op FV_OP(measure) = {
     .see = "label keep neighbours profile relabel",
     .columns = columns,
 };
+
+const fv_estimator FV_ESTIMATOR(measure) = { .chain = FV_CHAIN_NEXT };

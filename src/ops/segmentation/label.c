@@ -1,5 +1,6 @@
 /* label: numbers the connected components of an image. */
 #include "op/chunks.h"
+#include "op/sampling.h"
 #include "ops/segmentation/label_merge.h"
 
 typedef struct {
@@ -195,3 +196,5 @@ const fv_op FV_OP(label) = {
     .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> label(connectivity = 2) |> write(\"labels.tif\")",
     .see = "measure watershed relabel keep remove_small",
 };
+
+const fv_estimator FV_ESTIMATOR(label) = { .chain = FV_CHAIN_FIRST };

@@ -1,7 +1,9 @@
 /* histogram: how many values fall in each of equal bins. */
 #include "base/take.h"
 #include "kernels/bins.h"
+#include "op/interval.h"
 #include "op/survey.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -163,6 +165,71 @@ static const fv_pass passes[] = {
     FV_PASS_END,
 };
 
+/* ---------------------------------------------------------------- from some of the chunks */
+
+enum { MOST_ESTIMATED = 4096 };
+
+static const char *hindered(const void *params_, const fv_type *const *in) {
+    const histogram *p = params_;
+    if (!fv__tally_fits(in[0]->image.dtype))
+        return "only the values of 8 and 16 bits are counted in one pass; convert(image, \"uint16\") makes such an image";
+    if (!p->range.count)
+        return "its bins reach from the least to the greatest value, which only the whole image tells; give range = [low, high]";
+    return p->bins > MOST_ESTIMATED ? "it has more than 4096 bins" : NULL;
+}
+
+/* counts: by chunk and bin. */
+static fv_status count_chunks(fv_sample *s, const fv_bins *bins, const double *edges, double *voxels, double *counts,
+                              fv_error *error) {
+    for (int64_t i = 0; i < s->seen; i++) {
+        const void *data;
+        size_t      size;
+        FV_TRY(s->partial(s, i, &data, &size, &voxels[i], error));
+        const fv_tally *tally = fv__tally_at(data, size, 0);
+        for (int64_t k = 0; tally && k < tally->count; k++) {
+            int64_t bin = fv_bin_of_double(bins, edges, (double)(tally->first + k + fv__tally_offset(s->in[0]->image.dtype)));
+            if (bin >= 0) counts[i * bins->count + bin] += (double)tally->counts[k];
+        }
+    }
+    return FV_OK;
+}
+
+static fv_status estimate_bin(fv_sample *s, const double *voxels, const double *counts, int64_t nbins, double *of_bin,
+                              fv_interval *e, fv_error *error) {
+    double sum = 0;
+    for (int64_t i = 0; i < s->seen; i++) sum += of_bin[i] = counts[i * nbins];
+    if (s->seen < s->population) {
+        FV_TRY(fv__estimate_ratio(s, voxels, of_bin, e, error));
+        fv__interval_scale(e, s->voxels);
+        e->low = FV_MAX(e->low, sum);
+        return FV_OK;
+    }
+    e->value = e->low = e->high = sum;
+    snprintf(e->method, sizeof e->method, "exact");
+    return FV_OK;
+}
+
+static fv_status estimate_rows(fv_sample *s, fv_estimates *e, fv_error *error) {
+    const histogram *p = s->params;
+    fv_bins          bins = bins_between(p, s->in[0]->image.dtype, 0, 0);
+    double          *edges, *voxels, *counts;
+    size_t           nedges = (size_t)bins.count + 1, n = (size_t)s->seen;
+    FV_TRY(FV_TAKE_ZEROED(edges, (nedges + 2 * n + n * (size_t)bins.count) * sizeof *edges, error));
+    voxels = edges + nedges;
+    counts = voxels + 2 * n;
+    s->intervals = bins.count;
+    fv__bins_edges(&bins, edges);
+    fv__estimates_init(e, bins.count, 2, 1);
+    fv_status status = count_chunks(s, &bins, edges, voxels, counts, error);
+    for (int64_t k = 0; k < bins.count && status == FV_OK; k++) {
+        e->plain[2 * k].real = edges[k];
+        e->plain[2 * k + 1].real = edges[k + 1];
+        status = estimate_bin(s, voxels, counts + k, bins.count, voxels + n, &e->interval[k], error);
+    }
+    free(edges);
+    return status;
+}
+
 static const fv_column_doc column_docs[] = {
     { "low", .doc = "lower edge of the bin" },
     { "high", .doc = "upper edge of the bin" },
@@ -188,3 +255,5 @@ const fv_op FV_OP(histogram) = {
     .see = "quantile otsu min max",
     .columns = column_docs,
 };
+
+const fv_estimator FV_ESTIMATOR(histogram) = { .rows = estimate_rows, .plain = 2, .hindered = hindered };

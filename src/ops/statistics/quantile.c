@@ -276,8 +276,8 @@ static fv_status estimate_of(fv_sample *s, const fv_bytes *all, double *columns,
     place           at = place_of(tally, ((const quantile *)s->params)->q * total);
     FV_TRY(parts_before(s, at, x, y, error));
     FV_TRY(fv__estimate_ratio(s, x, y, e, error));
-    bring_back(tally, total, s->in->image.dtype, e);
-    e->value = value_at(at, s->in->image.dtype);
+    bring_back(tally, total, s->in[0]->image.dtype, e);
+    e->value = value_at(at, s->in[0]->image.dtype);
     if (nans && fv__tally_total(nans)) e->value = e->low = e->high = NAN;
     return FV_OK;
 }

@@ -1,4 +1,5 @@
 /* filter: the rows of a table that satisfy a condition. */
+#include "op/sampling.h"
 #include "ops/table/selected_rows.h"
 
 typedef struct {
@@ -55,3 +56,5 @@ const fv_op FV_OP(filter) = {
     .see = "filter_items keep sort group join alert",
     .columns = columns,
 };
+
+const fv_estimator FV_ESTIMATOR(filter) = { .chain = FV_CHAIN_NEXT };
