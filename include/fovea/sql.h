@@ -26,7 +26,17 @@ FV_API fv_sql   *fv_sql_new(void);
 FV_API void      fv_sql_free(fv_sql *sql);
 FV_API fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error);
 /* One statement; its rows then come by fv_sql_next. */
-FV_API fv_status   fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
+FV_API fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
+/* The same from a random part of the rows: SELECT of count, sum, avg and total, and of the columns of GROUP BY, from one table,
+ * with WHERE, ORDER BY and LIMIT. Behind each of them come columns NAME_low and NAME_high, at the end confidence, seen, blocks
+ * and method. Blocks of neighbouring rows are what is sampled. */
+typedef struct fv_sql_within {
+    double   time, error; /* seconds, or half the width of each interval as a part of its value; the other one is 0 */
+    double   confidence;
+    bool     joint; /* all intervals hold at once */
+    uint64_t seed;
+} fv_sql_within;
+FV_API fv_status   fv_sql_estimate(fv_sql *sql, const char *text, const fv_sql_within *within, fv_error *error);
 FV_API int         fv_sql_columns(const fv_sql *sql);
 FV_API const char *fv_sql_column(const fv_sql *sql, int column); /* its name */
 /* Steps to the next row; row: false after the last. */

@@ -1,19 +1,11 @@
 /* SQL on table files. SQLite's engine does the work: databases are attached read-only, other files are copied into a private
  * database that SQLite keeps in memory while it is small and in a temporary file beyond that. */
+#include "api/sql_parts.h"
 #include "base/number.h"
 #include "op/format.h"
 #include <ctype.h>
-#include <fovea/sql.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct fv_sql {
-    sqlite3      *handle;
-    sqlite3_stmt *statement;
-    bool          guarded; /* the statement is the user's: it may only read */
-    fv_bytes      text;    /* of the value last asked for as text */
-};
 
 /* The user's statement reads tables and calls functions; it attaches nothing and sets nothing. */
 static int guard(void *context, int action, const char *a, const char *b, const char *database, const char *view) {
@@ -39,10 +31,11 @@ void fv_sql_free(fv_sql *sql) {
     sqlite3_finalize(sql->statement);
     sqlite3_close(sql->handle);
     fv__bytes_release(&sql->text);
+    fv__bytes_release(&sql->only);
     free(sql);
 }
 
-static fv_status execute(fv_sql *sql, const char *path, char *text_take, fv_error *error) {
+fv_status fv__sql_execute(fv_sql *sql, const char *path, char *text_take, fv_error *error) {
     int code = text_take ? sqlite3_exec(sql->handle, text_take, NULL, NULL, NULL) : SQLITE_NOMEM;
     sqlite3_free(text_take);
     if (code == SQLITE_OK) return FV_OK;
@@ -61,7 +54,7 @@ static fv_status create(fv_sql *sql, const char *name, const fv_table_reader *re
         sqlite3_free(column);
     }
     fv_status status =
-        execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, (char *)columns.data), error);
+        fv__sql_execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, (char *)columns.data), error);
     fv__bytes_release(&columns);
     return status;
 }
@@ -94,13 +87,13 @@ static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reade
     for (int c = 0; c < reader->type.ncolumns; c++) fv__bytes_printf(&marks, c ? ", ?" : "?");
     char     *text = sqlite3_mprintf("INSERT INTO main.\"%w\" VALUES (%s)", name, (char *)marks.data);
     int       code = sqlite3_prepare_v2(sql->handle, text, -1, &statement, NULL);
-    fv_status status = code == SQLITE_OK ? execute(sql, reader->path, sqlite3_mprintf("BEGIN"), error)
+    fv_status status = code == SQLITE_OK ? fv__sql_execute(sql, reader->path, sqlite3_mprintf("BEGIN"), error)
                                          : fv_fail(error, FV_ERROR_INTERNAL, "%s", sqlite3_errmsg(sql->handle));
     sqlite3_free(text);
     fv__bytes_release(&marks);
     if (status == FV_OK) status = insert(sql, statement, reader, error);
     sqlite3_finalize(statement);
-    if (status == FV_OK) return execute(sql, reader->path, sqlite3_mprintf("COMMIT"), error);
+    if (status == FV_OK) return fv__sql_execute(sql, reader->path, sqlite3_mprintf("COMMIT"), error);
     sqlite3_exec(sql->handle, "ROLLBACK", NULL, NULL, NULL);
     return status;
 }
@@ -147,8 +140,12 @@ static void put_uri(fv_bytes *out, const char *path) {
 static fv_status name_only_table(fv_sql *sql, const fv_bytes *names, const char *path, const char *stem, fv_error *error) {
     const char *first = (char *)names->data;
     if (!names->size || strlen(first) + 1 != names->size || !sqlite3_stricmp(first, stem)) return FV_OK;
+    fv__bytes_printf(&sql->only, "%s", stem);
+    fv__bytes_append(&sql->only, "", 1);
+    fv__bytes_printf(&sql->only, "%s", first);
+    fv__bytes_append(&sql->only, "", 1);
     char *text = sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT * FROM \"%w\".\"%w\"", stem, stem, first);
-    return execute(sql, path, text, error);
+    return fv__sql_execute(sql, path, text, error);
 }
 
 static fv_status attach(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem, fv_error *error) {
@@ -156,7 +153,7 @@ static fv_status attach(fv_sql *sql, const fv_table_format *format, const char *
     fv_status status = format->tables(path, &names, error); /* first: it also takes back what a killed writer began */
     put_uri(&uri, path);
     char *schema = sqlite3_mprintf("%Q", (char *)uri.data);
-    if (status == FV_OK) status = execute(sql, path, sqlite3_mprintf("ATTACH %s AS \"%w\"", schema, stem), error);
+    if (status == FV_OK) status = fv__sql_execute(sql, path, sqlite3_mprintf("ATTACH %s AS \"%w\"", schema, stem), error);
     sqlite3_free(schema);
     fv__bytes_release(&uri);
     if (status == FV_OK) status = name_only_table(sql, &names, path, stem, error);

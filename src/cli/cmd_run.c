@@ -3,6 +3,7 @@
 #include "pipeline_options.h"
 #include "placed.h"
 #include "watching.h"
+#include "within.h"
 #include <fovea/cluster.h>
 #include <fovea/ranks.h>
 #include <stdio.h>
@@ -89,32 +90,6 @@ static int run_elsewhere(const run_options *o, fv_pipeline *pipeline, const fv_e
     return fv_execute_placed("run", pipeline, &placing, execute);
 }
 
-/* A number above 0 with one of some units; false: it is none. */
-static bool measured(const char *text, const char *const *units, const double *factors, double *value) {
-    char *end;
-    *value = strtod(text, &end);
-    while (*end == ' ') end++;
-    int u = 0;
-    while (units[u] && strcmp(units[u], end)) u++;
-    if (end == text || !units[u]) return false;
-    *value *= factors[u];
-    return *value > 0 && *value < 1e12;
-}
-
-static bool take_within(const run_options *o, fv_execute *execute) {
-    static const char *const times[] = { "s", "", "ms", "min", "h", NULL }, *const parts[] = { "%", "", NULL };
-    static const double seconds[] = { 1, 1, 1e-3, 60, 3600 }, hundredths[] = { 0.01, 1 };
-    if (o->within && o->within_error)
-        fv_complain("run", "give --within or --within-error, not both");
-    else if (o->within && !measured(o->within, times, seconds, &execute->within))
-        fv_complain("run", "--within %s: expected a time above 0, such as 30s, 2min or 500ms", o->within);
-    else if (o->within_error && !measured(o->within_error, parts, hundredths, &execute->within_error))
-        fv_complain("run", "--within-error %s: expected a part above 0, such as 1%% or 0.01", o->within_error);
-    else
-        return true;
-    return false;
-}
-
 static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
@@ -130,7 +105,7 @@ static int run(const void *options_, int nargs, char **args) {
     fv_execute execute = { o->engine, o->workers,   o->memory,        o->patience,       o->store,
                            o->fresh,  o->overwrite, o->stop_on_error, o->allow_commands, o->items,
                            o->into,   o->device,    o->quiet,         o->verbose,        o->json };
-    if (!take_within(o, &execute)) {
+    if (!fv_within("run", o->within, o->within_error, &execute.within, &execute.within_error)) {
         fv_pipeline_free(pipeline);
         return fv_ranks_end(FV_EXIT_REFUSED);
     }
