@@ -27,6 +27,10 @@ static int run(const void *options_, int nargs, char **args) {
     text = NULL;
     fv_status status = fv_cluster_find(o->store, nargs ? args[0] : NULL, &run_folder, &error);
     if (status != FV_OK && streams) return FV_EXIT_WELL;
+    if (status == FV_ERROR_USAGE && !nargs) {
+        fv_complain("status", "no stream runs in this folder, and %s", error.message);
+        return FV_EXIT_REFUSED;
+    }
     if (status == FV_OK) status = fv_cluster_status(run_folder, form, &text, &error);
     if (status == FV_OK) fputs(text, stdout);
     free(text);

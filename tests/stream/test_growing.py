@@ -1,4 +1,5 @@
 """Scans that grow: what previews show of solvers and statistics, and that the end has the bits of the stored scan."""
+import csv
 import json
 import pathlib
 import subprocess
@@ -159,6 +160,34 @@ def a_text_that_needs_a_frame_which_has_not_come_sees_zeros_until_then(folder):
     live.send(scan, *range(3, 6))
     live.end()
     assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / "s.npy"), stored(folder, text, "all", scan))
+
+
+@test
+def windows_have_a_mean_image_a_dose_and_a_drift(folder):
+    if numpy is None:
+        raise Skip("no numpy")
+    run("run", "-q", "-e", 'gaussian(phantom("cells", [100, 100]), 1) |> write("still.npy")', folder=folder)
+    still = numpy.load(pathlib.Path(folder) / "still.npy")
+    scan = numpy.stack([numpy.roll(still, (i % 4, 2 * (i % 4)), (0, 1))[10:74, 10:74] + i // 4 for i in range(8)])
+    text = """p = read("scans/*.npy")
+write(project(p, "t", "mean"), "mean/{stem}.npy")
+write(sum(p), "dose.csv")
+write(motion(register(p[-1], p[0], kind = "shift"), p[0]), "drift.csv")
+"""
+    live = Live(folder, text, "t", "--window", 4)
+    live.send(scan, *range(8))
+    live.end()
+    names = ["window-000000", "window-000001"]
+
+    def rows(file):
+        with open(pathlib.Path(folder) / file, newline="", encoding="utf-8") as lines:
+            return {row["item"]: row for row in csv.DictReader(lines)}
+    for k, name in enumerate(names):
+        part = scan[4 * k:4 * k + 4]
+        assert numpy.allclose(numpy.load(pathlib.Path(folder) / "mean" / f"{name}.npy"), part.mean(axis=0), rtol=1e-5)
+        assert abs(float(rows("dose.csv")[name]["sum"]) - part.astype("float64").sum()) < 1e-3 * part.sum()
+        drift = rows("drift.csv")[name]
+        assert abs(float(drift["shift_x"]) - 6) < 0.1 and abs(float(drift["shift_y"]) - 3) < 0.1, drift
 
 
 main()

@@ -454,6 +454,15 @@ def cells_are_counted_while_a_microscope_writes_its_images(folder):
     assert len(counts) == 8 and all(int(line.split()[1]) > 5 for line in counts), counts
 
 
+@test
+def an_alarm_is_raised_when_the_light_grows_weak(folder):
+    said = example("quality_alarm.sh", folder).splitlines()
+    weak = [line.split()[0] for line in said[1:-1] if float(line.split()[1]) < 60]
+    assert 0 < len(weak) < 6 and said[-1] == f"alarms: {len(weak)}", said
+    alarms = [json.loads(line) for line in (pathlib.Path(folder) / "alarms.jsonl").read_text().splitlines()]
+    assert sorted(row["item"] for alarm in alarms for row in alarm["rows"]) == weak, alarms
+
+
 # ---------------------------------------------------------------- telling
 
 @test
