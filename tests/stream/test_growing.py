@@ -90,7 +90,7 @@ def a_solver_sees_the_projections_that_are_there_and_their_angles(folder):
 @test
 def gaps_are_left_out_and_previews_may_end_after_fewer_iterations(folder):
     scan = projections(folder, "range(0, 174, 6)")
-    live = Live(folder, sirt("range(0, 174, 6)"), "angle", "--preview", "every=5,rounds=3")  # the end is told by the last frame
+    live = Live(folder, sirt("range(0, 174, 6)"), "angle", "--preview", "every=5,rounds=3")  # it ends with its source
     live.send(scan, 0, 3, 4, 9, 20)
     shown = live.shown()
     live.send(scan, *(i for i in range(30) if i not in (0, 3, 4, 9, 20)))
