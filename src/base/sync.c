@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { THREADS = 8 };
+enum { THREADS = 16 };
 
 typedef struct {
     char *const    *paths;

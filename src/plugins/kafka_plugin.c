@@ -1,6 +1,7 @@
 /* Kafka by way of librdkafka: a consumer of a group whose positions are kept by the caller, and a producer that loses nothing. */
 #include "stream/kafka_plugin.h"
 #include <librdkafka/rdkafka.h>
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -193,11 +194,19 @@ static bool configure(rd_kafka_conf_t *conf, const fv_kafka_reader_options *o, c
            set(conf, "enable.partition.eof", o->once ? "true" : "false", why) && set_all(conf, o->config, why);
 }
 
+/* The library takes memory for each answer of the broker, and whoever has done its last frame gives it back. What the system gets
+ * back would be cleared and mapped page by page for the next one, so it is kept. */
+static void keep_memory(int64_t ahead) {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most there can be */
+    mallopt(M_TRIM_THRESHOLD, (int)(ahead < 256 << 20 ? ahead : 256 << 20));
+}
+
 static fv_kafka_reader *reader_open(const fv_kafka_reader_options *o, char *why) {
     fv_kafka_reader *r = calloc(1, sizeof *r);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char             text[256];
     pthread_mutex_init(&r->complaint.mutex, NULL);
+    keep_memory(o->ahead);
     r->options = *o;
     r->topic = strdup(o->topic);
     rd_kafka_conf_set_opaque(conf, r);

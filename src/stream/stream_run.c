@@ -256,6 +256,7 @@ static void *run_all(void *context) {
     int number = run->nstarted++;
     pthread_mutex_unlock(&run->mutex);
     fv__io_hooks(lend, take_back);
+    fv__file_past_cache(!run->to); /* what is sent is read again */
     for (;;) {
         fv_queue taken = take_work(run, number), finished = { 0 };
         if (!taken.first) break;
@@ -269,6 +270,7 @@ static void *run_all(void *context) {
         note_memory(run, fv__item_memory(runner));
     }
     fv__io_hooks(NULL, NULL);
+    fv__file_past_cache(false);
     fv__item_runner_free(runner);
     return NULL;
 }
