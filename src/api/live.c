@@ -117,9 +117,9 @@ static char *folder_of(const fv_pipeline *p, const fv_stream_run *run, const cha
 }
 
 static fv_status open_aside(fv_stream_run *run, const fv_stream_options *o, fv_error *error) {
-    if (o->to) FV_TRY(fv__sender_open(o->to, o->kafka_config, &run->to, error));
+    if (o->to) FV_TRY(fv__sending_open(run, error));
     if (!o->dead) return FV_OK;
-    if (!strncmp(o->dead, "kafka://", 8)) return fv__sender_open(o->dead, o->kafka_config, &run->dead, error);
+    if (!strncmp(o->dead, "kafka://", 8)) return fv__sender_open(o->dead, o->kafka_config, NULL, &run->dead, error);
     run->dead_folder = fv__strdup(o->dead);
     return fv__path_make_folders(o->dead, error);
 }
@@ -145,6 +145,7 @@ static fv_status open_log(fv_stream_run *run, fv_error *error) {
                                    .silence = run->options->silence > 0 ? run->options->silence : run->options->period,
                                    .every = run->options->preview };
     FV_TRY(fv__stream_log_open(run->folder, run->name, &run->log, error));
+    if (run->to) fv__stream_log_ask(run->log, fv__sending_was, run);
     if (!growing.axis) return learn(run, error);
     char *scans = fv__sprintf("%s/scans", run->folder);
     growing.folder = scans;

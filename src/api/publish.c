@@ -165,7 +165,7 @@ fv_status fv_publish(char *const *files, int nfiles, const fv_publish_options *o
     *frames = 0;
     if (options->codec && strcmp(options->codec, "none") && strcmp(options->codec, "lz4") && strcmp(options->codec, "zstd"))
         return fv_fail(error, FV_ERROR_USAGE, "codec %s is not known; none, lz4 and zstd are", options->codec);
-    FV_TRY(fv__sender_open(options->to, options->kafka_config, &p.sender, error));
+    FV_TRY(fv__sender_open(options->to, options->kafka_config, NULL, &p.sender, error));
     fv_status status = FV_OK;
     int64_t   round = 0;
     do {

@@ -36,10 +36,10 @@ fv_status fv__file_read_at(int fd, void *data, size_t size, int64_t offset, cons
 fv_status fv__file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error);
 fv_status fv__file_sync(int fd, const char *path, fv_error *error);
 /* The disk starts writing what is in the file, so that a later sync has less to wait for. */
-void      fv__file_start_sync(int fd);
+void fv__file_start_sync(int fd);
 /* From now on large writes of this thread go past the page cache where they can: for files that are made durable at once and that
  * nobody reads soon. It saves a copy, which costs more than the disk itself on some machines. */
-void fv__file_past_cache(bool on);
+void      fv__file_past_cache(bool on);
 fv_status fv__file_close(int fd, const char *path, fv_error *error);
 /* Whole small file; appends a NUL that is not counted. */
 fv_status fv__file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error);

@@ -31,8 +31,9 @@ struct fv_kafka_reader {
 struct fv_kafka_writer {
     complaint       complaint; /* first, as above */
     rd_kafka_t     *client;
-    char           *topic;
-    pthread_mutex_t mutex; /* guards what follows, which delivery reports change */
+    char           *brokers, *topic, *config;
+    char           *transaction; /* NULL: none */
+    pthread_mutex_t mutex;       /* guards what follows, which delivery reports change */
     char            why[FV_KAFKA_TEXT];
     bool            failed;
 };
@@ -355,30 +356,59 @@ static void writer_close(fv_kafka_writer *w) {
     if (w->client) rd_kafka_destroy(w->client);
     pthread_mutex_destroy(&w->complaint.mutex);
     pthread_mutex_destroy(&w->mutex);
+    free(w->brokers);
     free(w->topic);
+    free(w->config);
+    free(w->transaction);
     free(w);
 }
 
-static fv_kafka_writer *writer_open(const char *brokers, const char *topic, const char *config, char *why) {
+enum { PATIENCE = 30000 }; /* milliseconds that the broker has for a step of a transaction */
+
+static bool is_done(rd_kafka_error_t *error, char *why) {
+    if (!error) return true;
+    snprintf(why, FV_KAFKA_TEXT, "%s", rd_kafka_error_string(error));
+    rd_kafka_error_destroy(error);
+    return false;
+}
+
+static bool init_transactions(fv_kafka_writer *w, char *why) {
+    rd_kafka_error_t *error;
+    double            until = now() + 1e-3 * PATIENCE;
+    while ((error = rd_kafka_init_transactions(w->client, PATIENCE)) && rd_kafka_error_is_retriable(error) && now() < until)
+        rd_kafka_error_destroy(error);
+    return is_done(error, why);
+}
+
+static char *copy_of(const char *text) { return text ? strdup(text) : NULL; }
+
+static fv_kafka_writer *writer_open(const char *brokers, const char *topic, const char *config, const char *transaction,
+                                    char *why) {
     fv_kafka_writer *w = calloc(1, sizeof *w);
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char             text[256];
     pthread_mutex_init(&w->complaint.mutex, NULL);
     pthread_mutex_init(&w->mutex, NULL);
+    w->brokers = strdup(brokers);
     w->topic = strdup(topic);
+    w->config = copy_of(config);
+    w->transaction = copy_of(transaction);
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     rd_kafka_conf_set_opaque(conf, w);
-    bool good = set(conf, "bootstrap.servers", brokers, why) && set(conf, "enable.idempotence", "true", why) &&
-                set(conf, "message.max.bytes", "1000000000", why) && set(conf, "linger.ms", "2", why) &&
-                set(conf, "queue.buffering.max.kbytes", "65536", why) && set(conf, "message.timeout.ms", "120000", why) &&
-                set(conf, "reconnect.backoff.max.ms", "1000", why) && set_all(conf, config, why);
+    bool good =
+        set(conf, "bootstrap.servers", brokers, why) && set(conf, "enable.idempotence", "true", why) &&
+        set(conf, "message.max.bytes", "1000000000", why) && set(conf, "linger.ms", "2", why) &&
+        set(conf, "queue.buffering.max.kbytes", "65536", why) &&
+        (transaction ? set(conf, "transactional.id", transaction, why) : set(conf, "message.timeout.ms", "120000", why)) &&
+        set(conf, "reconnect.backoff.max.ms", "1000", why) && set_all(conf, config, why);
     if (good && !(w->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof text))) {
         snprintf(why, FV_KAFKA_TEXT, "%s", text);
         good = false;
     }
     if (!w->client) rd_kafka_conf_destroy(conf);
-    if (good && find_topic(w->client, brokers, topic, true, 10, NULL, why)) return w;
+    good = good && find_topic(w->client, brokers, topic, true, 10, NULL, why);
+    if (good && (!transaction || init_transactions(w, why))) return w;
     writer_close(w);
     return NULL;
 }
@@ -417,6 +447,47 @@ static bool writer_flush(fv_kafka_writer *w, char *why) {
     return is_fine(w, why);
 }
 
+static bool writer_begin(fv_kafka_writer *w, char *why) { return is_done(rd_kafka_begin_transaction(w->client), why); }
+
+/* The number is a position of a group that nobody belongs to: positions are committed together with messages. */
+static bool writer_commit(fv_kafka_writer *w, int64_t number, char *why) {
+    rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(w->transaction);
+    rd_kafka_topic_partition_list_t    *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_error_t                   *error;
+    double                              until = now() + 1e-3 * PATIENCE;
+    rd_kafka_topic_partition_list_add(list, w->topic, 0)->offset = number;
+    bool good = is_done(rd_kafka_send_offsets_to_transaction(w->client, list, group, PATIENCE), why);
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_consumer_group_metadata_destroy(group);
+    if (!good) return false;
+    while ((error = rd_kafka_commit_transaction(w->client, PATIENCE)) && rd_kafka_error_is_retriable(error) && now() < until)
+        rd_kafka_error_destroy(error);
+    return is_done(error, why) && is_fine(w, why);
+}
+
+static bool writer_number(fv_kafka_writer *w, int64_t *number, char *why) {
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    char             text[256];
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    bool good = set(conf, "bootstrap.servers", w->brokers, why) && set(conf, "group.id", w->transaction, why) &&
+                set_all(conf, w->config, why);
+    rd_kafka_t *client = good ? rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof text) : NULL;
+    if (!client) {
+        if (good) snprintf(why, FV_KAFKA_TEXT, "%s", text);
+        rd_kafka_conf_destroy(conf);
+        return false;
+    }
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, w->topic, 0);
+    rd_kafka_resp_err_t error = rd_kafka_committed(client, list, PATIENCE);
+    if (!error) error = list->elems[0].err;
+    if (error) snprintf(why, FV_KAFKA_TEXT, "%s", rd_kafka_err2str(error));
+    *number = list->elems[0].offset >= 0 ? list->elems[0].offset : -1;
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_destroy(client);
+    return !error;
+}
+
 static const fv_kafka_plugin plugin = { .version = FV_KAFKA_VERSION,
                                         .reader_open = reader_open,
                                         .reader_next = reader_next,
@@ -428,6 +499,9 @@ static const fv_kafka_plugin plugin = { .version = FV_KAFKA_VERSION,
                                         .writer_open = writer_open,
                                         .writer_send = writer_send,
                                         .writer_flush = writer_flush,
+                                        .writer_begin = writer_begin,
+                                        .writer_commit = writer_commit,
+                                        .writer_number = writer_number,
                                         .writer_close = writer_close };
 
 const fv_kafka_plugin *fv_kafka_plugin_get(void) { return &plugin; }

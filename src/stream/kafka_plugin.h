@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FV_KAFKA_VERSION = 1, FV_KAFKA_TEXT = 512, FV_KAFKA_HEADERS = 32 };
+enum { FV_KAFKA_VERSION = 2, FV_KAFKA_TEXT = 512, FV_KAFKA_HEADERS = 32 };
 
 typedef struct fv_kafka_header {
     const char *name, *value;
@@ -56,11 +56,19 @@ typedef struct fv_kafka_plugin {
     int64_t (*reader_lag)(fv_kafka_reader *reader);
     void (*reader_close)(fv_kafka_reader *reader);
 
-    fv_kafka_writer *(*writer_open)(const char *brokers, const char *topic, const char *config, char *why);
+    /* transaction: the name under which messages are sent in transactions; NULL: each is for itself. What somebody else has begun
+     * under this name and not committed never happened from now on. */
+    fv_kafka_writer *(*writer_open)(const char *brokers, const char *topic, const char *config, const char *transaction,
+                                    char *why);
     /* Copies the message; waits while too much is on its way. */
     bool (*writer_send)(fv_kafka_writer *writer, const void *key, size_t key_size, const fv_kafka_header *headers, int nheaders,
                         const void *body, size_t body_size, char *why);
     bool (*writer_flush)(fv_kafka_writer *writer, char *why);
+    /* Messages between begin and commit appear together, with a number, or not at all. After a failure the writer is of no use.
+     */
+    bool (*writer_begin)(fv_kafka_writer *writer, char *why);
+    bool (*writer_commit)(fv_kafka_writer *writer, int64_t number, char *why);
+    bool (*writer_number)(fv_kafka_writer *writer, int64_t *number, char *why); /* of the last commit; -1: there was none */
     void (*writer_close)(fv_kafka_writer *writer);
 } fv_kafka_plugin;
 

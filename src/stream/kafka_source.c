@@ -31,9 +31,9 @@ static fv_status need_plugin(fv_error *error) {
 
 /* ---------------------------------------------------------------- addresses */
 
-typedef struct address { /* kafka://host:9092,other/topic?group=g&from=end */
+typedef struct address { /* kafka://host:9092,other/topic?group=g&from=end&transactions=no */
     char *text, *brokers, *topic, *group;
-    bool  from_end;
+    bool  from_end, alone; /* messages are sent without transactions */
 } address;
 
 static void address_release(address *a) { free(a->text); }
@@ -57,8 +57,11 @@ static fv_status address_read(const char *text, address *a, fv_error *error) {
             a->group = part + 6;
         else if (!strcmp(part, "from=end") || !strcmp(part, "from=start"))
             a->from_end = !strcmp(part, "from=end");
+        else if (!strcmp(part, "transactions=no"))
+            a->alone = true;
         else {
-            fv_fail(error, FV_ERROR_USAGE, "%s: \"%s\" is not known; group=NAME, from=start and from=end are", text, part);
+            fv_fail(error, FV_ERROR_USAGE, "%s: \"%s\" is not known; group=NAME, from=start, from=end and transactions=no are",
+                    text, part);
             address_release(a);
             return FV_ERROR_USAGE;
         }
@@ -198,9 +201,10 @@ fv_status fv__kafka_source(const fv_source_options *options, fv_frame_source **o
 struct fv_sender {
     address          address;
     fv_kafka_writer *writer;
+    bool             transactions;
 };
 
-fv_status fv__sender_open(const char *to, const char *config_file, fv_sender **out, fv_error *error) {
+fv_status fv__sender_open(const char *to, const char *config_file, const char *transaction, fv_sender **out, fv_error *error) {
     char       why[FV_KAFKA_TEXT] = "";
     fv_bytes   config = { 0 };
     fv_sender *sink = fv__calloc(sizeof *sink);
@@ -213,7 +217,9 @@ fv_status fv__sender_open(const char *to, const char *config_file, fv_sender **o
         free(sink);
         return status;
     }
-    sink->writer = plugin->writer_open(sink->address.brokers, sink->address.topic, (char *)config.data, why);
+    if (sink->address.alone) transaction = NULL;
+    sink->transactions = transaction != NULL;
+    sink->writer = plugin->writer_open(sink->address.brokers, sink->address.topic, (char *)config.data, transaction, why);
     fv__bytes_release(&config);
     if (!sink->writer) {
         status = fv_fail(error, FV_ERROR_INPUT, "%s: %s", to, why);
@@ -237,6 +243,29 @@ fv_status fv__message_flush(fv_sender *sink, fv_error *error) {
     char why[FV_KAFKA_TEXT] = "";
     if (plugin->writer_flush(sink->writer, why)) return FV_OK;
     return fv_fail(error, FV_ERROR_IO, "messages to the topic %s were not taken: %s", sink->address.topic, why);
+}
+
+static fv_status told(const fv_sender *sink, bool good, const char *why, fv_error *error) {
+    return good ? FV_OK : fv_fail(error, FV_ERROR_IO, "messages to the topic %s: %s", sink->address.topic, why);
+}
+
+fv_status fv__sender_begin(fv_sender *sink, fv_error *error) {
+    char why[FV_KAFKA_TEXT] = "";
+    if (!sink->transactions) return FV_OK;
+    return told(sink, plugin->writer_begin(sink->writer, why), why, error);
+}
+
+fv_status fv__sender_commit(fv_sender *sink, int64_t number, fv_error *error) {
+    char why[FV_KAFKA_TEXT] = "";
+    if (!sink->transactions) return fv__message_flush(sink, error);
+    return told(sink, plugin->writer_commit(sink->writer, number, why), why, error);
+}
+
+fv_status fv__sender_number(fv_sender *sink, int64_t *number, fv_error *error) {
+    char why[FV_KAFKA_TEXT] = "";
+    *number = -1;
+    if (!sink->transactions) return FV_OK;
+    return told(sink, plugin->writer_number(sink->writer, number, why), why, error);
 }
 
 void fv__sender_close(fv_sender *sink) {

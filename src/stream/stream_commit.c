@@ -111,34 +111,6 @@ static fv_status put_aside(fv_stream_run *run, const fv_errand *work, fv_error *
     return fv__message_send(run->dead, frame->scan, headers, 3, frame->data, frame->data ? frame->bytes : 0, error);
 }
 
-/* ---------------------------------------------------------------- messages of results */
-
-static fv_status send_file(fv_stream_run *run, const fv_errand *work, const char *path, fv_error *error) {
-    fv_bytes  bytes = { 0 };
-    fv_header headers[] = { { "fovea-item", work->name, 0 }, { "fovea-file", path, 0 } };
-    fv_status status = FV_OK;
-    if (!fv__path_is_folder(path)) status = fv__file_read_all(path, (size_t)1 << 30, &bytes, error);
-    if (status == FV_OK) status = fv__message_send(run->to, work->name, headers, 2, bytes.data, bytes.size, error);
-    fv__bytes_release(&bytes);
-    return status;
-}
-
-static fv_status send_results(fv_stream_run *run, const fv_errand *work, fv_error *error) {
-    for (int i = 0; i < work->made.noutputs; i++) FV_TRY(send_file(run, work, work->made.outputs[i]->path, error));
-    for (int i = 0; i < work->made.ntables && work->fate != FV_FATE_PREVIEW; i++) {
-        const fv_made_table *table = &work->made.tables[i];
-        fv_header            headers[] = { { "fovea-item", work->name, 0 },
-                                           { "fovea-file", table->file ? table->file : "", 0 },
-                                           { "fovea-table", table->table ? table->table : table->name, 0 } };
-        if (table->alert && !table->nrows) continue;
-        char     *json = fv__rows_json(&table->type, &table->rows);
-        fv_status status = fv__message_send(run->to, work->name, headers, 3, json, strlen(json), error);
-        free(json);
-        FV_TRY(status);
-    }
-    return FV_OK;
-}
-
 /* ---------------------------------------------------------------- the record */
 
 /* What a piece of work is in the log; the mutex is held. */
@@ -195,11 +167,11 @@ static void tell_source(fv_stream_run *run, const fv_errand *works) {
     }
 }
 
-static fv_status append_patiently(fv_stream_run *run, const fv_log_batch *batch, fv_error *error) {
+static fv_status append_patiently(fv_stream_run *run, const fv_log_batch *batch, bool sending, fv_error *error) {
     bool told = false;
     for (;;) {
         pthread_mutex_lock(&run->logging);
-        fv_status status = fv__stream_log_commit(run->log, batch, error);
+        fv_status status = fv__stream_log_commit(run->log, batch, sending, error);
         pthread_mutex_unlock(&run->logging);
         if (!wait_for_room(run, status, error, &told)) return status;
     }
@@ -207,7 +179,7 @@ static fv_status append_patiently(fv_stream_run *run, const fv_log_batch *batch,
 
 /* The files of these have their names. */
 static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch *batch, fv_error *error) {
-    bool      told = false;
+    bool      told = false, sending = false;
     fv_status status;
     while (wait_for_room(run, status = sync_scans(works, error), error, &told)) {
     }
@@ -216,19 +188,19 @@ static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch
     for (fv_errand *w = works; w; w = w->next) {
         if (w->error.code != FV_OK && w->fate == FV_FATE_DONE) w->fate = FV_FATE_FAILED;
         if (w->frame) FV_TRY(put_aside(run, w, error));
-        if (w->error.code == FV_OK && run->to) FV_TRY(send_results(run, w, error));
+        sending = sending || (run->to && fv__sending_any(w));
         bool rows = w->error.code == FV_OK && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_SCAN);
         for (int i = 0; i < w->made.ntables && rows; i++)
             if (w->made.tables[i].file) fv__log_batch_table(batch, &w->made.tables[i]);
     }
-    if (run->to) FV_TRY(fv__message_flush(run->to, error));
     if (run->dead) FV_TRY(fv__message_flush(run->dead, error));
     FV_TRY(fv__fault_point("stream.named", error));
     pthread_mutex_lock(&run->mutex);
     for (const fv_errand *w = works; w; w = w->next) note_marks(run, w, batch);
     note_positions(run, works, batch);
     pthread_mutex_unlock(&run->mutex);
-    return append_patiently(run, batch, error);
+    FV_TRY(append_patiently(run, batch, sending, error));
+    return sending ? fv__sending_send(run, works, error) : FV_OK;
 }
 
 /* ---------------------------------------------------------------- the thread */

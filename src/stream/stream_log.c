@@ -9,7 +9,14 @@
 #include <unistd.h>
 
 enum { MAGIC = 0x46764c67, LONGEST = 1 << 30, SHORTEN = 64 << 20 };
-typedef enum record_kind { RECORD_SNAPSHOT = 1, RECORD_BATCH, RECORD_APPLYING, RECORD_APPLIED } record_kind;
+typedef enum record_kind {
+    RECORD_SNAPSHOT = 1,
+    RECORD_BATCH,
+    RECORD_APPLYING,
+    RECORD_APPLIED,
+    RECORD_SENDING,
+    RECORD_SENT
+} record_kind;
 
 typedef struct record { /* stands before each record's bytes */
     uint32_t magic, kind;
@@ -30,6 +37,8 @@ struct fv_stream_log {
     char           **leased;
     int              nleases;
     fv_bytes         scratch;
+    fv_ask_sent     *ask; /* NULL: nothing is sent */
+    void            *context;
 };
 
 /* ---------------------------------------------------------------- state */
@@ -222,13 +231,31 @@ typedef struct replay {
     bool             applying;
     uint64_t         number, until; /* the last batch; the last one that was being applied */
     fv_stream_tables ready;         /* rows that were being applied when the process died */
+    fv_bytes         sending;       /* a batch whose messages may have been sent */
 } replay;
+
+static void replay_release(replay *r) {
+    fv__tables_release(&r->tables);
+    fv__tables_release(&r->ready);
+    fv__bytes_release(&r->sending);
+}
+
+static void take_sent(replay *r) {
+    bytes_in in = { r->sending.data, r->sending.data + r->sending.size };
+    if (r->sending.size) get_batch(&in, r->state, &r->tables);
+    fv__bytes_clear(&r->sending);
+}
 
 static void take_record(replay *r, const record *head, const uint8_t *data) {
     bytes_in in = { data, data + head->size };
     r->number = FV_MAX(r->number, head->number);
     if (head->kind == RECORD_SNAPSHOT) get_snapshot(&in, r->state, &r->tables);
     if (head->kind == RECORD_BATCH) get_batch(&in, r->state, &r->tables);
+    if (head->kind == RECORD_SENDING) {
+        fv__bytes_clear(&r->sending);
+        fv__bytes_append(&r->sending, data, head->size);
+    }
+    if (head->kind == RECORD_SENT) take_sent(r);
     if (head->kind == RECORD_APPLYING) {
         get_ends(&in, &r->tables);
         r->ready = r->tables;
@@ -304,7 +331,18 @@ static fv_status write_anew(fv_stream_log *log, const fv_stream_state *state, fv
     return status;
 }
 
-fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, fv_error *error) {
+int64_t fv__stream_log_number(const fv_stream_log *log) { return (int64_t)log->number; }
+
+void fv__stream_log_ask(fv_stream_log *log, fv_ask_sent *ask, void *context) {
+    log->ask = ask;
+    log->context = context;
+}
+
+fv_status fv__stream_log_sent(fv_stream_log *log, fv_error *error) {
+    return append(log, RECORD_SENT, &(fv_bytes){ 0 }, false, error);
+}
+
+fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, bool sending, fv_error *error) {
     fv_bytes *out = &log->scratch;
     fv__bytes_clear(out);
     put_number(out, batch->npositions);
@@ -315,7 +353,7 @@ fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, f
     fv__bytes_append(out, batch->tables.data, batch->tables.size);
     FV_TRY(fv__fault_point("stream.commit", error));
     log->number++;
-    fv_status status = append(log, RECORD_BATCH, out, true, error);
+    fv_status status = append(log, sending ? RECORD_SENDING : RECORD_BATCH, out, true, error);
     if (status != FV_OK) {
         log->number--;
         return status;
@@ -424,11 +462,13 @@ static fv_status deliver(const char *name, replay *r, fv_error *error) {
 static fv_status take_over(fv_stream_log *log, const char *path, const char *name, fv_stream_state *state, fv_error *error) {
     replay    r = { .state = state };
     fv_status status = read_log(path, &r, error);
+    bool      sent = false;
+    if (status == FV_OK && r.sending.size && log->ask) status = log->ask(log->context, name, (int64_t)r.number, &sent, error);
+    if (sent) take_sent(&r);
     if (status == FV_OK) status = deliver(name, &r, error);
     for (int i = 0; i < r.tables.nends && status == FV_OK; i++)
         fv__tables_end(&log->tables, r.tables.ends[i].file, r.tables.ends[i].length);
-    fv__tables_release(&r.tables);
-    fv__tables_release(&r.ready);
+    replay_release(&r);
     fv__bytes_clear(&log->scratch);
     put_snapshot(&log->scratch, state, &log->tables);
     if (status == FV_OK) status = append(log, RECORD_SNAPSHOT, &log->scratch, true, error);
@@ -449,8 +489,7 @@ static fv_status learn_from(fv_stream_log *log, const char *file, fv_stream_stat
         replay r = { .state = living };
         status = read_log(path, &r, error);
         if (status != FV_OK && !fv__file_exists(path)) status = FV_OK; /* its owner has just gone */
-        fv__tables_release(&r.tables);
-        fv__tables_release(&r.ready);
+        replay_release(&r);
     } else
         *error = why;
     if (lease) fv__lease_release(lease);

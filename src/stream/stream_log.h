@@ -7,7 +7,9 @@
  * Invariants
  * 1. A record is appended only when the files of its frames are durable under their names.
  * 2. A record that is torn or damaged ends the log: what comes after it was never promised to anybody.
- * 3. Before rows go to tables, a synced record says up to which batch: after a kill the same rows go there under the same key,
+ * 3. A batch whose results are sent as messages has two records: one before they are sent, one after. A log that ends with the
+ *    first is completed by asking the broker, which has the number of the batch if it has the messages.
+ * 4. Before rows go to tables, a synced record says up to which batch: after a kill the same rows go there under the same key,
  *    and a table takes them once.
  */
 #ifndef FV_STREAM_LOG_H
@@ -54,8 +56,13 @@ fv_status fv__stream_log_open(const char *folder, const char *name, fv_stream_lo
 /* What other processes have done: of dead ones, whose logs are taken over, and of living ones. */
 fv_status fv__stream_log_learn(fv_stream_log *log, fv_stream_state *dead, fv_stream_state *living, fv_error *error);
 void      fv__state_merge(fv_stream_state *state, const fv_stream_state *other);
-/* Appends a batch and syncs it. The state has it already. */
-fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, fv_error *error);
+/* Appends a batch and syncs it. The state has it already. sending: it does not count until fv__stream_log_sent. */
+fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, bool sending, fv_error *error);
+fv_status fv__stream_log_sent(fv_stream_log *log, fv_error *error); /* the messages of the last batch are committed */
+int64_t   fv__stream_log_number(const fv_stream_log *log);          /* of the last batch */
+/* Whether batch `number` of the dead process `name` was sent: asked where its log does not tell. */
+typedef fv_status fv_ask_sent(void *context, const char *name, int64_t number, bool *sent, fv_error *error);
+void              fv__stream_log_ask(fv_stream_log *log, fv_ask_sent *ask, void *context);
 /* Rows that were committed go to their tables. *rows: how many. Shortens the log where that is worth it. */
 fv_status fv__stream_log_apply(fv_stream_log *log, const fv_stream_state *state, int64_t *rows, fv_error *error);
 bool      fv__stream_log_pending(const fv_stream_log *log); /* there are such rows */

@@ -107,6 +107,12 @@ void      fv__errand_free(fv_errand *work);
 /* ---- stream_commit.c ---- */
 void *fv__stream_commit(void *run); /* a thread */
 
+/* ---- sending.c ---- */
+fv_status fv__sending_open(fv_stream_run *run, fv_error *error);
+bool      fv__sending_any(const fv_errand *work);                                                    /* it makes messages */
+fv_status fv__sending_send(fv_stream_run *run, const fv_errand *works, fv_error *error);             /* of the log's last batch */
+fv_status fv__sending_was(void *run, const char *name, int64_t number, bool *sent, fv_error *error); /* for the log */
+
 /* ---- flights.c ---- */
 void fv__flight_begin(fv_stream_run *run, int partition, int64_t offset);
 /* Gives where the partition stands now: all before is done. */

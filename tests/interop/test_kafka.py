@@ -148,6 +148,37 @@ def slow_work_pauses_the_consumer_and_memory_holds(folder):
     assert len(rows(folder)) == 120 and used.ru_maxrss < 96 * 1024, f"{used.ru_maxrss // 1024} MiB"
 
 
+def check_messages(broker, topic, items):
+    """Of every item one message for its file and one for each of its two tables, among those that are committed."""
+    headers = sorted(broker.messages(topic, "%h\n").decode().split())
+    wanted = []
+    for item in items:
+        wanted += [f"fovea-item={item},fovea-file=out/{item}.tif", f"fovea-item={item},fovea-file=means.db,fovea-table=means",
+                   f"fovea-item={item},fovea-file=means.csv,fovea-table=mean"]
+    twice = [line for line in set(headers) if headers.count(line) > 1]
+    missing = set(wanted) - set(headers)
+    assert headers == sorted(wanted), f"{len(twice)} twice, as {twice[:2]}; {len(missing)} missing, as {sorted(missing)[:2]} of {headers[:3]}"
+
+
+@test
+def a_kill_at_any_step_sends_the_messages_of_every_frame_once(folder):
+    put(folder, 12)
+    wanted = expected(folder)
+    with Broker(folder, 2) as broker:
+        for step in ("stream.named:1", "stream.commit:1", "stream.sending:1", "stream.sending:2", "stream.sent:1", "stream.sent:2"):
+            here = pathlib.Path(folder) / step
+            here.mkdir()
+            (here / "scans").symlink_to(pathlib.Path(folder) / "scans")
+            name = "results-" + step.replace(":", "-")
+            command = [FOVEA, "stream", "-q", text(here), "--bind", "scans=watch:scans", "--once", "--to", broker.topic(name)]
+            killed = subprocess.run(command, cwd=here, env=dict(os.environ, FOVEA_FAULT=step), check=False, timeout=300)
+            assert killed.returncode == 137 or step.endswith(":2"), killed
+            again = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False, timeout=300)
+            assert again.returncode == 0, again.stderr
+            assert results(here) == wanted, step
+            check_messages(broker, name, [path[:-4] for path in wanted[0]])
+
+
 @long
 def kills_of_stream_and_broker_account_for_every_frame_once(folder):
     count = 40 * KILLS
@@ -158,7 +189,7 @@ def kills_of_stream_and_broker_account_for_every_frame_once(folder):
         topic = broker.topic("frames")
         here = pathlib.Path(folder) / "live"
         here.mkdir()
-        command = [FOVEA, "stream", "-q", text(here), "--bind", f"scans={topic}?group=g"]
+        command = [FOVEA, "stream", "-q", text(here), "--bind", f"scans={topic}?group=g", "--to", broker.topic("results")]
         publisher = subprocess.Popen([FOVEA, "publish", "-q", "scans/*.npy", "--to", topic, "--rate", "100/s"], cwd=folder)
         stream = subprocess.Popen(command, cwd=here, stderr=subprocess.DEVNULL)
         for kill in range(KILLS):
@@ -175,6 +206,7 @@ def kills_of_stream_and_broker_account_for_every_frame_once(folder):
         time.sleep(1)
         stream.send_signal(signal.SIGINT)
         assert stream.wait() == 0
+        check_messages(broker, "results", [path[:-4] for path in wanted[0]])
     ours = results(here)
     assert ours[0].keys() == wanted[0].keys() and ours[0] == wanted[0], "files"
     assert ours[1] == wanted[1], f"{len(ours[1])} rows of {len(wanted[1])}"
