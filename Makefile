@@ -62,7 +62,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	-scripts/bootstrap.sh browser
 	-scripts/duckdb.sh build/libraries 60
 	$(NINJA) -C build tests
-	$(NINJA) -C build-asan tests
+	$(NINJA) -C build-asan tests fovea
 	$(NINJA) -C build-tsan tests_threads
 	$(PYTHON) tests/run.py $(TESTS)
 
@@ -98,12 +98,13 @@ interop: mpi all
 # make soak MINUTES=60
 soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build tests
-	$(NINJA) -C build-asan tests
+	$(NINJA) -C build-asan tests fovea
 	$(NINJA) -C build-tsan tests_threads
 	-$(MAKE) newer
 	FOVEA=build/fovea $(PYTHON) tests/soak/large_scan.py
 	-scripts/bootstrap.sh broker
 	KILLS=50 $(PYTHON) tests/interop/test_kafka.py kills
+	$(PYTHON) tests/soak/long_stream.py $(MINUTES)
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
 bench: mpi all

@@ -6,9 +6,9 @@
 Every test is a program that prints "ok NAME", "not ok NAME: why" or "skip NAME: why". A program that ends badly without a
 "not ok", gives no result at all or takes too long is a failure; what counts is the time that it and what it started spend on
 processors, so that a busy machine fails no test, and only who hangs is ended by the clock. Groups: plain (build/), base (the
-operators' tests again on the weakest instruction set), asan (build-asan/), tsan (build-tsan/, only tests named *threads* or
-*engine*), python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs whose name contains it. With --minutes all
-is repeated until the time is over or something fails.
+operators' tests again on the weakest instruction set), asan (build-asan/, and the tests of streams with its command), tsan
+(build-tsan/, only tests named *threads* or *engine*), python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs
+whose name contains it. With --minutes all is repeated until the time is over or something fails.
 """
 import argparse
 import concurrent.futures
@@ -70,7 +70,7 @@ class Program:
         if missing:
             self.fail("(all)", f"{os.path.relpath(missing[0], ROOT)} is not there; run make test")
             return self
-        environment = dict(os.environ, FOVEA=str(ROOT / "build" / "fovea"), FOVEA_BUILD=str(ROOT / "build"), **self.environment)
+        environment = {**os.environ, "FOVEA": str(ROOT / "build" / "fovea"), "FOVEA_BUILD": str(ROOT / "build"), **self.environment}
         process = subprocess.Popen(self.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         late = None
@@ -149,6 +149,9 @@ def collect(groups):
                    "LSAN_OPTIONS": f"print_suppressions=0:suppressions={ROOT}/tests/fuzz/leaks.txt",
                    "FOVEA_DUCKDB": str(ROOT / "build" / "libraries")}
         programs += [Program("asan", name, binary("build-asan", name), options) for name in compiled("")]
+        command = dict(options, FOVEA=str(ROOT / "build-asan" / "fovea"))
+        programs += [Program("asan", str(p.relative_to(ROOT / "tests")), [PYTHON, str(p)], command)
+                     for p in sorted((ROOT / "tests" / "stream").glob("test_*.py"))]
     if "tsan" in groups:
         prefix = without_randomization()
         programs += [Program("tsan", name, prefix + binary("build-tsan", name)) for name in compiled("")

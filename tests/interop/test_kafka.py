@@ -2,6 +2,7 @@
 import os
 import pathlib
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -132,6 +133,26 @@ def two_streams_of_a_group_share_the_partitions_and_one_takes_over_from_the_othe
         items = [row[0] for row in rows(here)]
         assert len(items) == 60 and len(set(items)) == 60, items
         assert sorted(row[2] for row in rows(here)) == sorted(row[2] for row in wanted[1])
+
+
+@long
+def ranks_of_mpi_are_streams_of_one_group(folder):
+    launcher = shutil.which("mpiexec.mpich") or shutil.which("mpiexec")
+    if not launcher:
+        raise Skip("no mpiexec here: apt-get install mpich")
+    put(folder, 60)
+    wanted = expected(folder)[1]
+    content = COUNT.replace('write(mean(scans), "means.csv")\n', "")
+    with Broker(folder, 4) as broker:
+        topic = broker.topic("frames")
+        here = pathlib.Path(folder) / "live"
+        here.mkdir()
+        for number, file in enumerate(sorted((pathlib.Path(folder) / "scans").iterdir())):
+            run("publish", "-q", file, "--to", topic, "--key", f"k{number}", folder=folder)
+        subprocess.run([launcher, "-n", "2", FOVEA, "stream", "-q", text(here, content), "--bind", f"scans={topic}?group=g", "--once"],
+                       cwd=here, check=True, timeout=600)
+    assert len({row[0] for row in rows(here)}) == 60, len(rows(here))
+    assert sorted(row[2] for row in rows(here)) == sorted(row[2] for row in wanted)
 
 
 @long

@@ -15,6 +15,7 @@ import urllib.request
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for
 from frames import headed
+from long_stream import check_flat, sample
 
 try:
     import numpy
@@ -576,6 +577,25 @@ def memory_holds_however_many_frames_wait(folder):
     assert done.returncode == 0, done.stderr.decode()[-500:]
     assert int(peak.read_text()) < 96 * 1024, f"{int(peak.read_text()) // 1024} MiB for a bound of 96"
     assert len(lines(folder)) == 121
+
+
+@test
+def memory_and_open_files_of_a_long_stream_stay_as_they_are(folder):
+    text = 'scans = read("scans/*.npy")\nwrite(scans + 1, "out/{stem}.npy")\nwrite(mean(scans), "means.db", table = "means")\n'
+    image = npy(frames(1, size=64)[0])
+    command = [FOVEA, "stream", "-q", write_text(folder, text), "--bind", "scans=-", "--workers", "2"]
+    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE)
+    samples = []
+    for number in range(1200):
+        process.stdin.write(image)
+        if number % 30 == 29:
+            process.stdin.flush()
+            wait_for("the frames so far", lambda: len(list((pathlib.Path(folder) / "out").glob("[!.]*"))) >= number - 30)
+            samples.append(sample(process.pid))
+    process.stdin.close()
+    assert process.wait() == 0
+    check_flat(samples)
+    assert len(rows(folder, "means.db", "means")) == 1200
 
 
 main()
