@@ -70,7 +70,8 @@ class Program:
         if missing:
             self.fail("(all)", f"{os.path.relpath(missing[0], ROOT)} is not there; run make test")
             return self
-        environment = {**os.environ, "FOVEA": str(ROOT / "build" / "fovea"), "FOVEA_BUILD": str(ROOT / "build"), **self.environment}
+        build = str(ROOT / "build")
+        environment = {**os.environ, "FOVEA": f"{build}/fovea", "FOVEA_BUILD": build, **self.environment}
         process = subprocess.Popen(self.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         late = None

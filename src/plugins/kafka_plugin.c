@@ -469,6 +469,7 @@ static bool writer_number(fv_kafka_writer *w, int64_t *number, char *why) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     char             text[256];
     rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_opaque(conf, w);
     bool good = set(conf, "bootstrap.servers", w->brokers, why) && set(conf, "group.id", w->transaction, why) &&
                 set_all(conf, w->config, why);
     rd_kafka_t *client = good ? rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof text) : NULL;

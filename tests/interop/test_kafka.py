@@ -149,8 +149,8 @@ def ranks_of_mpi_are_streams_of_one_group(folder):
         here.mkdir()
         for number, file in enumerate(sorted((pathlib.Path(folder) / "scans").iterdir())):
             run("publish", "-q", file, "--to", topic, "--key", f"k{number}", folder=folder)
-        subprocess.run([launcher, "-n", "2", FOVEA, "stream", "-q", text(here, content), "--bind", f"scans={topic}?group=g", "--once"],
-                       cwd=here, check=True, timeout=600)
+        command = [FOVEA, "stream", "-q", text(here, content), "--bind", f"scans={topic}?group=g", "--once"]
+        subprocess.run([launcher, "-n", "2", *command], cwd=here, check=True, timeout=600)
     assert len({row[0] for row in rows(here)}) == 60, len(rows(here))
     assert sorted(row[2] for row in rows(here)) == sorted(row[2] for row in wanted)
 
@@ -178,7 +178,7 @@ def check_messages(broker, topic, items):
                    f"fovea-item={item},fovea-file=means.csv,fovea-table=mean"]
     twice = [line for line in set(headers) if headers.count(line) > 1]
     missing = set(wanted) - set(headers)
-    assert headers == sorted(wanted), f"{len(twice)} twice, as {twice[:2]}; {len(missing)} missing, as {sorted(missing)[:2]} of {headers[:3]}"
+    assert headers == sorted(wanted), f"twice: {sorted(twice)[:2]}, missing: {sorted(missing)[:2]}, of {headers[:3]}"
 
 
 @test
@@ -186,7 +186,8 @@ def a_kill_at_any_step_sends_the_messages_of_every_frame_once(folder):
     put(folder, 12)
     wanted = expected(folder)
     with Broker(folder, 2) as broker:
-        for step in ("stream.named:1", "stream.commit:1", "stream.sending:1", "stream.sending:2", "stream.sent:1", "stream.sent:2"):
+        for step in ("stream.named:1", "stream.commit:1", "stream.sending:1", "stream.sending:2", "stream.sent:1",
+                     "stream.sent:2"):
             here = pathlib.Path(folder) / step
             here.mkdir()
             (here / "scans").symlink_to(pathlib.Path(folder) / "scans")

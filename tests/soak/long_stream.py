@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """A stream that runs for long, at half the rate that it can do: python3 tests/soak/long_stream.py [MINUTES]
 
-Frames of 2 MB come from a real Kafka broker, 30 a second, are filtered and written, and their files are removed again. For an hour,
-if MINUTES is left out. Memory and open files of the stream must stay as they are after its first quarter."""
+Frames of 2 MB come from a real Kafka broker, 30 a second, are filtered and written, and their files are removed again; for an
+hour if MINUTES is left out. Memory and open files of the stream must stay as they are after its first quarter."""
 import pathlib
 import shutil
 import signal
@@ -17,7 +17,10 @@ from fovea_test import FOVEA, Skip
 from kafka import Broker
 from long_stream import check_flat, sample
 
-TEXT = 'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "out/{stem}.zarr")\nwrite(mean(scans), "means.db", table = "means")\n'
+TEXT = """scans = read("live/*.npy")
+write(gaussian(scans, 2), "out/{stem}.zarr")
+write(mean(scans), "means.db", table = "means")
+"""
 
 
 def main():
@@ -35,7 +38,8 @@ def main():
             (folder / "p.fov").write_text(TEXT)
             command = [FOVEA, "publish", "-q", "few.npy", "--slices", "--loop", "--to", topic, "--rate", "30/s"]
             publisher = subprocess.Popen(command, cwd=folder)
-            stream = subprocess.Popen([FOVEA, "stream", "-q", "p.fov", "--bind", f"scans={topic}", "--memory", "512M"], cwd=folder)
+            command = [FOVEA, "stream", "-q", "p.fov", "--bind", f"scans={topic}", "--memory", "512M"]
+            stream = subprocess.Popen(command, cwd=folder)
             samples, end = [], time.monotonic() + 60 * minutes
             while time.monotonic() < end:
                 time.sleep(0.5)
