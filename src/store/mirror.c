@@ -155,9 +155,9 @@ static fv_status fetch_logs(const fv_mirror *m, const char *folder, const piece 
 }
 
 static fv_status look(fv_mirror *m, const char *folder, fv_error *error) {
-    char  *place = fv__sprintf("%s/", m->address), **names = NULL;
-    size_t count = 0, n = 0;
     FV_TRY(fv__path_make_folders(folder, error));
+    char     *place = fv__sprintf("%s/", m->address), **names = NULL;
+    size_t    count = 0, n = 0;
     fv_status status = fv__remote_list(place, &names, &count, error);
     m->pieces = fv__calloc(FV_MAX(count, (size_t)1) * sizeof *m->pieces);
     for (size_t i = 0; i < count; i++) {
