@@ -68,6 +68,13 @@ static void take_inputs(const fv_op *twin, fv_node **to, const fv_node *node) {
             if (!strcmp(twin->inputs[k].name, node->op->inputs[i].name)) to[k] = node->in[i];
 }
 
+/* Whether the chain has its operator before: the twin has each only once. */
+static bool is_again(const fv_node *first, const fv_node *at) {
+    for (; first != at; first = first->in[0])
+        if (first->op == at->op) return true;
+    return false;
+}
+
 fv_node *fv__sampled_twin(fv_graph *graph, fv_node *node) {
     if (chain_of(node) != FV_CHAIN_LAST) return node;
     const fv_op    *twin = fv__op_find(fv__op_estimator(node->op)->twin);
@@ -78,7 +85,7 @@ fv_node *fv__sampled_twin(fv_graph *graph, fv_node *node) {
     fv__params_default(twin, params);
     memcpy((char *)params + all->offset, &(bool){ true }, sizeof(bool));
     for (;; at = at->in[0]) {
-        if (chain_of(at) == FV_CHAIN_NONE || !take_params(twin, params, at)) return node;
+        if (chain_of(at) == FV_CHAIN_NONE || is_again(node, at) || !take_params(twin, params, at)) return node;
         take_inputs(twin, inputs, at);
         if (chain_of(at) == FV_CHAIN_FIRST) break;
     }

@@ -193,6 +193,8 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
              ("measure(label(v > 120))", "error = 0.1", "summary", "group"),
              ('objects(v > 120, "max(volume)")', "error = 0.1", "may hold a larger", "quantile"),
              ('group(measure(label(v > 120)), "label", "count()")', "error = 0.1", "summary", "group"),
+             ('group(filter(filter(measure(label(v > 120)), "volume > 3"), "volume < 9"), "", "count()")', "error = 0.1", "summary",
+              "group"),
              ("mean(v) * 2", "time = 1", "other numbers", "approx(mean"),
              ("otsu(v)", "time = 1", "least to the greatest", "uint16"), ("mean(v)", "error = 0", "error", "above 0"),
              ("mean(v)", "time = -2", "time", "above 0"), ("mean(v)", "absolute = -2", "absolute", "above 0"),
