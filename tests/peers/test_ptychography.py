@@ -451,6 +451,7 @@ def mistakes_are_told():
     refused("ptycho(f, positions = [0, 0, 0, 99, 99, 0, 99, 99])", "overlap too little", f=frames)
     refused("ptycho(f, positions = [0, 0, 0, 3e9, 3e9, 0, 3, 3])", "in metres", f=frames)
     refused("ptycho(f, positions = [0, 0, 3])", "row and a column", f=frames)
+    refused("ptycho(f, positions = [0])", "row and a column", f=frames)
     refused(f"ptycho(f, positions = {spread})", "crop_frames", f=np.ones((4, 11, 8), np.float32))
     refused(f"ptycho(f, p, positions = {spread})", "pixels of a frame", f=frames, p=np.ones((9, 8), np.complex64))
     fails(f"ptycho(f, p, positions = {spread})", "0 everywhere", f=frames, p=none * 0)

@@ -90,7 +90,7 @@ static int64_t groups_of(const ptycho *p, int64_t frames) {
 static int64_t block_of(const ptycho *p, int64_t frames, const fv_image_type *f) {
     enum { PARTS = 4, LEAST = 16, MOST_BYTES = 1 << 25 };
     if (is_pie(p)) return p->block;
-    int64_t each = (frames + groups_of(p, frames) - 1) / groups_of(p, frames);
+    int64_t each = FV_MAX(1, (frames + groups_of(p, frames) - 1) / groups_of(p, frames)); /* no positions are told of later */
     int64_t blocks = PARTS * FV_MAX(1, (each + PARTS * FV_WAVES_BLOCK / 2) / (PARTS * FV_WAVES_BLOCK));
     blocks = FV_MIN(blocks, (each + LEAST - 1) / LEAST);
     double  bytes = f->ndim == 3 ? (double)p->modes * (double)f->shape[1] * (double)f->shape[2] * 2 * sizeof(float) : 1;
