@@ -180,7 +180,10 @@ static fv_status append_levels(const writer *w, const fv_block *block, fv_bytes 
     return FV_OK;
 }
 
-/* With a pyramid, the piece itself is preceded by its size and followed by its parts of the levels. */
+/* With a pyramid, the piece itself is preceded by its size and followed by its parts of the levels, which begin where numbers of
+ * all kinds may lie. */
+static size_t padded(uint64_t size) { return (size_t)((size + 15) & ~(uint64_t)15); }
+
 fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     (void)piece;
     const writer *w = (const writer *)base;
@@ -191,6 +194,7 @@ fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block,
     FV_TRY(encode_block(w, block, out, error));
     size = out->size - begin - sizeof size;
     memcpy(out->data + begin, &size, sizeof size);
+    fv__bytes_append(out, (const char[15]){ 0 }, padded(out->size) - out->size);
     return append_levels(w, block, out, error);
 }
 
@@ -400,7 +404,7 @@ static fv_status find_part(const writer *w, fv_pieces *pieces, const fv_lattice 
     fv_region   region = fv__lattice_chunk(lattice, index);
     FV_TRY(pieces->get(pieces, index, &data, &size, error));
     memcpy(&own, data, sizeof own);
-    const char *at = (const char *)data + sizeof own + own;
+    const char *at = (const char *)data + padded(sizeof own + own);
     for (int finer = 1; finer < level; finer++) {
         fv_region box = coarse_box(w, &region, finer);
         at += box_bytes(w, &box);
