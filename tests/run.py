@@ -28,6 +28,8 @@ PYTHON = os.environ.get("FOVEA_PYTHON", "/usr/bin/python3")
 AT_ONCE = 3  # one more than the cores of a small machine: some programs mostly wait
 GROUPS = ["plain", "base", "asan", "tsan", "python"]
 SECONDS = {"plain": 1200, "base": 1200, "asan": 3600, "tsan": 3600, "python": 3600}  # of processors, that a program may use
+# The command and its plug-in that answers the network, under the address sanitizer too:
+SANITIZED_SCRIPTS = ["view/test_view_server.py", "view/test_view_planes.py", "view/test_view_tables.py", "view/test_view_zarr.py"]
 HANGS = 3  # times as long by the clock: more than ten times what the slowest program takes on a machine that is not busy
 LOOK = 5  # seconds between two looks at a program that runs
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -153,6 +155,7 @@ def collect(groups):
         command = dict(options, FOVEA=str(ROOT / "build-asan" / "fovea"))
         programs += [Program("asan", str(p.relative_to(ROOT / "tests")), [PYTHON, str(p)], command)
                      for p in sorted((ROOT / "tests" / "stream").glob("test_*.py"))]
+        programs += [Program("asan", name, [PYTHON, str(ROOT / "tests" / name)], command) for name in SANITIZED_SCRIPTS]
     if "tsan" in groups:
         prefix = without_randomization()
         programs += [Program("tsan", name, prefix + binary("build-tsan", name)) for name in compiled("")
