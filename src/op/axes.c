@@ -4,6 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+void fv__axes_guess_colour(fv_image_type *type) {
+    int last = type->ndim - 1;
+    if (last < 2 || last > 3 || type->dtype != FV_UINT8 || (type->shape[last] != 3 && type->shape[last] != 4)) return;
+    if (type->shape[last - 1] <= 4) return; /* as narrow along another axis: that may mean anything */
+    fv_image_type without;
+    fv_image_type_init(&without, type->dtype, last, type->shape);
+    for (int d = 0; d < last; d++) memcpy(type->axis[d], without.axis[d], sizeof type->axis[d]);
+    snprintf(type->axis[last], sizeof type->axis[last], "c");
+}
+
 int fv__axis_find(const fv_image_type *type, const char *name) {
     for (int d = 0; d < type->ndim; d++)
         if (!strcmp(type->axis[d], name)) return d;

@@ -5,6 +5,8 @@
 #include "base/base.h"
 #include <fovea/image.h>
 
+/* Of a file without names of axes (NPY): y x 3 and z y x 3 of 8 bits, as programs keep colours, get these names. */
+void fv__axes_guess_colour(fv_image_type *type);
 /* Index of the axis of that name, -1 if there is none. */
 int fv__axis_find(const fv_image_type *type, const char *name);
 /* Takes an axis out. Of a spatial one the affine matrix keeps its column: what is left lies at 0 along it, so move it there first

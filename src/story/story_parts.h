@@ -15,6 +15,7 @@ void fv__put_residuals(fv_bytes *out, const fv_residual *all, int64_t count);
  * ----
  */
 bool fv__put_thumbnail(fv_bytes *out, const char *path, const char *name);
+bool fv__thumbnail_png(fv_bytes *png, const char *path); /* the picture alone, as a PNG file */
 /* ---- table_plots.c: histograms of the columns of a table file; false: it is none ---- */
 bool fv__put_table(fv_bytes *out, const char *path, const char *name);
 /* ---- methods.c: a paragraph for a paper, and its references ---- */

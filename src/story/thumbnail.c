@@ -10,15 +10,15 @@
 enum { EDGE = 320, MOST_BYTES = 48 << 20, SLAB = 8 << 20, MOST_IN_ORDER = 256 << 20 };
 
 typedef struct view {
-    fv_reader     *reader;
-    fv_image_type *type;
-    int            y, x, c; /* axes; c: of an RGB picture, -1: none */
-    fv_region      plane;   /* what is shown, whole */
-    int64_t        step;    /* every so many pixels */
-    int            width, height, channels;
-    bool           labels, part; /* part: the middle of a slice that is very large */
-    double        *values;       /* height * width * channels */
-    fv_bytes       where;        /* "z = 20 of 40" */
+    fv_reader    *reader;
+    fv_image_type type[1];
+    int           y, x, c; /* axes; c: of an RGB picture, -1: none */
+    fv_region     plane;   /* what is shown, whole */
+    int64_t       step;    /* every so many pixels */
+    int           width, height, channels;
+    bool          labels, part; /* part: the middle of a slice that is very large */
+    double       *values;       /* height * width * channels */
+    fv_bytes      where;        /* "z = 20 of 40" */
 } view;
 
 static bool is_color(const fv_image_type *type) {
@@ -159,13 +159,20 @@ static void put_caption(fv_bytes *out, const view *v, const char *name, double l
     fv__bytes_printf(out, "</figcaption>");
 }
 
+static void put_png(fv_bytes *png, const view *v, double *low, double *high) {
+    int channels;
+    *low = 0;
+    *high = 1;
+    if (!v->labels && v->channels == 1 && v->type->dtype != FV_BOOL) find_range(v, low, high);
+    uint8_t *pixels = paint(v, *low, *high, &channels);
+    fv__html_png(png, pixels, v->width, v->height, channels);
+    free(pixels);
+}
+
 static void put_picture(fv_bytes *out, const view *v, const char *name) {
-    double low = 0, high = 1;
-    int    channels;
-    if (!v->labels && v->channels == 1 && v->type->dtype != FV_BOOL) find_range(v, &low, &high);
-    uint8_t *pixels = paint(v, low, high, &channels);
+    double   low, high;
     fv_bytes png = { 0 };
-    fv__html_png(&png, pixels, v->width, v->height, channels);
+    put_png(&png, v, &low, &high);
     fv__bytes_printf(out, "<figure><img alt=\"");
     fv__html_text(out, name);
     fv__bytes_printf(out, "\" width=\"%d\" height=\"%d\" src=\"data:image/png;base64,", v->width, v->height);
@@ -174,23 +181,42 @@ static void put_picture(fv_bytes *out, const view *v, const char *name) {
     put_caption(out, v, name, low, high);
     fv__bytes_printf(out, "</figure>\n");
     fv__bytes_release(&png);
-    free(pixels);
+}
+
+/* False: it is no image, or not readable. Close it in any case. */
+static bool open_view(const char *path, view *v) {
+    const fv_format *format;
+    fv_read_options  options = { 0 };
+    *v = (view){ 0 };
+    if (fv__format_for_reading(path, &format, NULL) != FV_OK) return false;
+    if (fv__reader_acquire(path, &options, &v->reader, NULL) != FV_OK) return false;
+    v->type[0] = v->reader->type;
+    if (!strcmp(format->name, "npy")) fv__axes_guess_colour(v->type);
+    bool quick = !v->reader->sequential || fv_image_type_bytes(v->type) <= MOST_IN_ORDER; /* half of it is read to the middle */
+    if (v->type->ndim < 1 || fv_image_type_voxels(v->type) < 1 || !quick) return false;
+    choose(v);
+    return read_plane(v, NULL) == FV_OK;
+}
+
+static void close_view(view *v) {
+    if (v->reader) fv__reader_release(v->reader);
+    fv__bytes_release(&v->where);
+    free(v->values);
 }
 
 bool fv__put_thumbnail(fv_bytes *out, const char *path, const char *name) {
-    const fv_format *format;
-    fv_read_options  options = { 0 };
-    view             v = { 0 };
-    if (fv__format_for_reading(path, &format, NULL) != FV_OK) return false;
-    if (fv__reader_acquire(path, &options, &v.reader, NULL) != FV_OK) return false;
-    v.type = &v.reader->type;
-    bool quick = !v.reader->sequential || fv_image_type_bytes(v.type) <= MOST_IN_ORDER; /* half of it is read to the middle */
-    bool shown = v.type->ndim >= 1 && fv_image_type_voxels(v.type) > 0 && quick;
-    if (shown) choose(&v);
-    shown = shown && read_plane(&v, NULL) == FV_OK;
+    view v;
+    bool shown = open_view(path, &v);
     if (shown) put_picture(out, &v, name);
-    fv__reader_release(v.reader);
-    fv__bytes_release(&v.where);
-    free(v.values);
+    close_view(&v);
+    return shown;
+}
+
+bool fv__thumbnail_png(fv_bytes *png, const char *path) {
+    view   v;
+    double low, high;
+    bool   shown = open_view(path, &v);
+    if (shown) put_png(png, &v, &low, &high);
+    close_view(&v);
     return shown;
 }

@@ -1,6 +1,7 @@
 /* Image files that are shown. */
 #include "view/view_source.h"
 #include "base/take.h"
+#include "op/axes.h"
 #include "op/dense.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,9 @@ fv_view_source *fv_view_source_new(const char *path, const fv_image_type *type, 
 fv_status fv_view_source_open(const char *path, const char *inside, bool labels, fv_view_source **source, fv_error *error) {
     fv_reader *r;
     FV_TRY(fv__reader_acquire(path, &(fv_read_options){ .path_inside = inside }, &r, error));
-    fv_view_source *s = *source = new_source(path, &r->type, labels);
+    fv_image_type type = r->type;
+    if (!labels && !strcmp(r->format->name, "npy")) fv__axes_guess_colour(&type);
+    fv_view_source *s = *source = new_source(path, &type, labels);
     fv_status       status = fv__file_identify(path, &s->id, error);
     s->sequential = r->sequential;
     take_level(s, r, inside);

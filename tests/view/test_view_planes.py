@@ -73,6 +73,21 @@ def pictures_and_colours_are_sent_pixel_by_pixel(folder):
 
 
 @test
+def colours_in_a_file_without_names_of_axes_are_found(folder):
+    flat = save(folder, "flat.npy", RANDOM.integers(0, 255, (40, 50, 3), dtype=numpy.uint8))
+    solid = save(folder, "solid.npy", RANDOM.integers(0, 255, (6, 40, 50, 3), dtype=numpy.uint8))
+    save(folder, "channels.npy", RANDOM.integers(0, 255, (3, 6, 40, 50), dtype=numpy.uint8))
+    save(folder, "narrow.npy", RANDOM.integers(0, 255, (40, 4, 3), dtype=numpy.uint8))
+    with View("flat.npy", "solid.npy", "channels.npy", "narrow.npy", folder=folder) as view:
+        told = [(image["axes"], image["rgb"]) for image in view.json("/api/session")["images"]]
+        assert told == [(["y", "x", "c"], True), (["z", "y", "x", "c"], True), (["c", "z", "y", "x"], False),
+                        (["z", "y", "x"], False)], told
+        assert numpy.array_equal(view.plane(image=0), flat)
+        assert numpy.array_equal(view.plane(image=1, axis="z", index=4), solid[4])
+        assert numpy.array_equal(view.plane(image=1, axis="x", index=7), solid[:, :, 7])
+
+
+@test
 def every_type_of_voxel_arrives(folder):
     shape = (5, 33, 20)
     arrays = {}
