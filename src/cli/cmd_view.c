@@ -5,11 +5,13 @@
 #include "view_files.h"
 #include <errno.h>
 #include <fovea/describe.h>
+#include <fovea/report.h>
 #include <malloc.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -46,8 +48,21 @@ static void open_browser(const char *link) {
     if (failed) fv_complain("view", "no browser was opened (xdg-open: %s); open the link yourself", strerror(failed));
 }
 
+/* A run by the beginning of its name, where no file has this name. */
+static char *find_run(const char *name) {
+    char    *folder = NULL;
+    fv_error unknown = { 0 };
+    if (!access(name, F_OK) || strspn(name, "0123456789abcdef") != strlen(name)) return NULL;
+    return fv_run_find(NULL, name, &folder, &unknown) == FV_OK ? folder : NULL;
+}
+
 static fv_status add_files(const view_options *o, int nargs, char **args, fv_view_files *files, fv_error *error) {
-    for (int i = 0; i < nargs; i++) FV_TRY(fv_view_files_add(files, args[i], o->path, o->value, error));
+    for (int i = 0; i < nargs; i++) {
+        char     *run = find_run(args[i]);
+        fv_status status = fv_view_files_add(files, run ? run : args[i], o->path, o->value, error);
+        free(run);
+        FV_TRY(status);
+    }
     for (int i = 0; i < o->labels.count; i++) FV_TRY(fv_view_files_image(files, o->labels.items[i], NULL, true, error));
     for (int i = 0; i < o->table.count; i++) FV_TRY(fv_view_files_table(files, o->table.items[i], error));
     return FV_OK;
@@ -107,7 +122,8 @@ const fv_command fv_cmd_view = {
     .doc =
         "Shows every format that Fovea reads, of any size: only what is seen is read. Prints a link, which works on this machine "
         "until Ctrl-C. A pattern in quotes is a collection. Of a pipeline (.fov) the values are shown: only the region that is "
-        "seen is computed, nothing is written, and its parameters can be changed in the page.",
+        "seen is computed, nothing is written, and its parameters can be changed in the page. Of a run (its folder, or the "
+        "beginning of its name) the results are shown, and while it goes on, the last step of a solver.",
     .examples = "fovea view scan.nii.gz\nfovea view cells.zarr --labels cells_labels.tif --table cells.csv --open\nfovea view "
                 "segment.fov --value mask\nfovea view live.pvd --paraview-script show.py",
     .options = options,

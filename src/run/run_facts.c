@@ -185,6 +185,8 @@ static cJSON *sink_json(const fv_sink *sink) {
     cJSON_AddStringToObject(object, "what", words[sink->kind]);
     const char *name = sink->kind == FV_SINK_FILE ? sink->file_template : sink->name;
     cJSON_AddStringToObject(object, "name", name ? name : sink->file ? sink->file : "");
+    if (sink->step) cJSON_AddNumberToObject(object, "step", (double)sink->step);
+    if (sink->series) cJSON_AddStringToObject(object, "series", sink->series);
     return object;
 }
 

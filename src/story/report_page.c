@@ -126,35 +126,8 @@ static void put_value(fv_bytes *out, const fv_story *story, const fv_story_fact 
     fv__bytes_printf(out, "</b></p>\n");
 }
 
-typedef struct file { /* that the run has made */
-    char       *path; /* as it can be opened from here */
-    const char *name; /* as the pipeline calls it */
-} file;
-
 /* Each once. The caller frees the list and its paths. */
-static file *output_files(const fv_story *story, int *count) {
-    file       *files = NULL;
-    const char *folder = fv__story_fact(story, "folder");
-    *count = 0;
-    for (int i = 0; i < story->nlogs; i++)
-        for (int k = 0; story->logs[i]->told && k < story->logs[i]->nfacts; k++) {
-            const fv_story_fact *fact = &story->logs[i]->facts[k];
-            bool                 known = strcmp(fact->name, "output") != 0;
-            char                *path = fact->value[0] == '/' || strstr(fact->value, "://") || !folder
-                                            ? fv__strdup(fact->value)
-                                            : fv__sprintf("%s/%s", folder, fact->value);
-            for (int j = 0; j < *count && !known; j++) known = !strcmp(files[j].path, path);
-            if (known) {
-                free(path);
-                continue;
-            }
-            files = fv__realloc(files, (size_t)(*count + 1) * sizeof *files);
-            files[(*count)++] = (file){ path, fact->value };
-        }
-    return files;
-}
-
-static void put_files(fv_bytes *out, const fv_story *story, const file *files, int count) {
+static void put_files(fv_bytes *out, const fv_story *story, const fv_story_file *files, int count) {
     double all = number_fact(story, "outputs-made") + number_fact(story, "outputs-current");
     char   words[FV_WORDS];
     fv__bytes_printf(out, "<h3>Files</h3>\n<table>\n");
@@ -176,8 +149,8 @@ static void put_files(fv_bytes *out, const fv_story *story, const file *files, i
 }
 
 static void put_results(fv_bytes *out, const fv_story *story) {
-    int   count, shown = 0, tables = 0;
-    file *files = output_files(story, &count);
+    int            count, shown = 0, tables = 0;
+    fv_story_file *files = fv__story_outputs(story, &count);
     put_heading(out, "Results");
     for (int i = 0; i < story->nlogs; i++)
         for (int k = 0; story->logs[i]->told && k < story->logs[i]->nfacts; k++) put_value(out, story, &story->logs[i]->facts[k]);
@@ -192,8 +165,7 @@ static void put_results(fv_bytes *out, const fv_story *story) {
         put_files(out, story, files, count);
     else
         fv__bytes_printf(out, "<p>No file is complete.</p>\n");
-    for (int i = 0; i < count; i++) free(files[i].path);
-    free(files);
+    fv__story_outputs_free(files, count);
 }
 
 /* ---------------------------------------------------------------- what was run, where */

@@ -95,8 +95,8 @@ static void read_sinks(fv_arena *arena, fv_graph_part *part, const cJSON *sinks)
     int          room;
     part->sinks = room_for(arena, sinks, sizeof *part->sinks, &room);
     cJSON_ArrayForEach(item, sinks) part->sinks[part->nsinks++] =
-        (fv_graph_sink){ place_of(part, (int)number_of(item, "node")), text_of(arena, item, "what"),
-                         text_of(arena, item, "name") };
+        (fv_graph_sink){ place_of(part, (int)number_of(item, "node")), text_of(arena, item, "what"), text_of(arena, item, "name"),
+                         (int64_t)number_of(item, "step"), text_of(arena, item, "series") };
 }
 
 static fv_input_file input_of(fv_arena *arena, const char *path, const char *identity) {

@@ -21,6 +21,8 @@ typedef struct fv_graph_stage {
 typedef struct fv_graph_sink {
     int         node; /* place in the list; -1: not in it */
     const char *what, *name;
+    int64_t     step;   /* of a solver; 0: it is no step */
+    const char *series; /* the file that lists the steps; "": none does */
 } fv_graph_sink;
 
 typedef struct fv_input_file {

@@ -123,6 +123,16 @@ int     fv__story_spent(const fv_story *story, fv_spent list[FV_MOST_SPENT]);
 /* Each iteration once; the caller frees. */
 fv_residual *fv__story_residuals(const fv_story *story, int64_t *count);
 
+/* Files that are complete, each once, as they were told. The caller frees with fv__story_outputs_free. */
+typedef struct fv_story_file {
+    char       *path; /* where it is */
+    const char *name; /* as the run calls it; the story's */
+} fv_story_file;
+fv_story_file *fv__story_outputs(const fv_story *story, int *count);
+void           fv__story_outputs_free(fv_story_file *files, int count);
+/* Devices that tasks of all attempts were lent. */
+fv_lease_facts fv__story_leases(const fv_story *story);
+
 /* The workers of all attempts side by side, `columns` of equal time; workers are put together where there would be more than
  * `most` rows. Values are fractions of the time. The caller frees rows with fv__timeline_release. */
 typedef struct fv_timeline {

@@ -133,6 +133,40 @@ fv_residual *fv__story_residuals(const fv_story *story, int64_t *count) {
     return list;
 }
 
+fv_story_file *fv__story_outputs(const fv_story *story, int *count) {
+    fv_story_file *files = NULL;
+    const char    *folder = fv__story_fact(story, "folder");
+    *count = 0;
+    for (int i = 0; i < story->nlogs; i++)
+        for (int k = 0; story->logs[i]->told && k < story->logs[i]->nfacts; k++) {
+            const fv_story_fact *fact = &story->logs[i]->facts[k];
+            bool                 known = strcmp(fact->name, "output") != 0;
+            for (int j = 0; j < *count && !known; j++) known = !strcmp(files[j].name, fact->value);
+            if (known) continue;
+            bool whole = fact->value[0] == '/' || strstr(fact->value, "://") || !folder;
+            files = fv__realloc(files, (size_t)(*count + 1) * sizeof *files);
+            files[(*count)++] =
+                (fv_story_file){ whole ? fv__strdup(fact->value) : fv__sprintf("%s/%s", folder, fact->value), fact->value };
+        }
+    return files;
+}
+
+void fv__story_outputs_free(fv_story_file *files, int count) {
+    for (int i = 0; i < count; i++) free(files[i].path);
+    free(files);
+}
+
+fv_lease_facts fv__story_leases(const fv_story *story) {
+    fv_lease_facts sum = { 0 };
+    for (int i = 0; i < story->nlogs; i++) {
+        if (!story->logs[i]->told) continue;
+        sum.leases += story->logs[i]->visitor.leases.leases;
+        sum.leased += story->logs[i]->visitor.leases.leased;
+        sum.queued += story->logs[i]->visitor.leases.queued;
+    }
+    return sum;
+}
+
 fv_story_sums fv__story_sums(const fv_story *story) {
     fv_story_sums sums = { 0 };
     for (int i = 0; i < story->nlogs; i++) {
@@ -235,7 +269,9 @@ void fv__timeline_make(const fv_story *story, int columns, int most, fv_timeline
     float *planned = fv__calloc((size_t)columns * sizeof *planned);
     for (int i = 0; i < story->nlogs; i++)
         if (story->logs[i]->told) add_log(story, story->logs[i], t, &plan, planned);
-    double column = t->seconds / columns;
+    const char *of_rank = fv__story_fact(story, "rank-lanes");
+    int         lanes = of_rank ? atoi(of_rank) : 0;
+    double      column = t->seconds / columns;
     for (int c = 0; c < columns; c++) t->planned[c] = (double)planned[c] / column;
     for (int s = 0; s < FV_SPANS; s++)
         for (int i = 0; i < t->rows * columns; i++) t->spans[s][i] /= (float)(column * t->together);
@@ -244,6 +280,7 @@ void fv__timeline_make(const fv_story *story, int columns, int most, fv_timeline
         if (r < 0 || t->names[r]) continue;
         t->names[r] = t->together > 1   ? fv__sprintf("workers %d to %d", r * t->together, FV_MIN((r + 1) * t->together, all) - 1)
                       : plan.places > 1 ? fv__sprintf("process %d, worker %d", k / plan.widest, k % plan.widest)
+                      : lanes > 0       ? fv__sprintf("rank %d, worker %d", k / lanes, k % lanes)
                                         : fv__sprintf("worker %d", k);
     }
     if (!plan.count) t->names[0] = fv__strdup("");

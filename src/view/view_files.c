@@ -34,6 +34,13 @@ fv_status fv_view_files_image(fv_view_files *f, const char *pattern, const char 
     return FV_OK;
 }
 
+fv_status fv_view_files_collection(fv_view_files *f, const char *name, char *const *paths, int count, fv_error *error) {
+    FV_TRY(check_room(f, error));
+    FV_TRY(fv_view_image_list(name, paths, count, NULL, false, &f->images[f->nimages], error));
+    f->nimages++;
+    return FV_OK;
+}
+
 fv_status fv_view_files_table(fv_view_files *f, const char *path, fv_error *error) {
     if (f->ntables == FV_VIEW_MOST_TABLES)
         return fv_fail(error, FV_ERROR_USAGE, "at most %d tables can be shown at once", FV_VIEW_MOST_TABLES);
@@ -49,6 +56,7 @@ fv_status fv_view_files_add(fv_view_files *f, const char *path, const char *insi
         f->nimages++;
         return FV_OK;
     }
+    if (fv_view_is_run(path)) return fv_view_files_run(f, path, error);
     return fv_view_is_table(path) ? fv_view_files_table(f, path, error) : fv_view_files_image(f, path, inside, false, error);
 }
 

@@ -17,7 +17,12 @@ void           fv_view_files_free(fv_view_files *files); /* after its server has
  * over the images. */
 fv_status fv_view_files_image(fv_view_files *files, const char *pattern, const char *inside, bool labels, fv_error *error);
 fv_status fv_view_files_table(fv_view_files *files, const char *path, fv_error *error);
-/* A file of any kind: a pipeline (value: the value that is seen first, or NULL), a table, or else an image. */
+/* Several files as one collection. */
+fv_status fv_view_files_collection(fv_view_files *files, const char *name, char *const *paths, int count, fv_error *error);
+/* The results of a run, by its folder. */
+fv_status fv_view_files_run(fv_view_files *files, const char *folder, fv_error *error);
+bool      fv_view_is_run(const char *path);
+/* A file of any kind: the folder of a run, a pipeline (value: the one that is seen first, or NULL), a table, or else an image. */
 fv_status fv_view_files_add(fv_view_files *files, const char *path, const char *inside, const char *value, fv_error *error);
 /* Starts the server; routes, context and state of the options are set here. */
 fv_status fv_view_files_serve(fv_view_files *files, const fv_view_server_options *options, fv_view_server **server,

@@ -20,14 +20,20 @@ static fv_view_image *new_image(const char *name, bool labels, int npaths) {
 }
 
 fv_status fv_view_image_open(const char *pattern, const char *inside, bool labels, fv_view_image **image, fv_error *error) {
-    char          **paths = NULL;
-    int             count = 0;
-    fv_view_source *source;
+    char **paths = NULL;
+    int    count = 0;
     *image = NULL;
     FV_TRY(fv_match_files(pattern, &paths, &count, error));
-    *image = new_image(count == 1 ? paths[0] : pattern, labels, count);
-    for (int i = 0; i < count; i++) (*image)->paths[i] = fv__strdup(paths[i]);
+    fv_status status = fv_view_image_list(count == 1 ? paths[0] : pattern, paths, count, inside, labels, image, error);
     free(paths);
+    return status;
+}
+
+fv_status fv_view_image_list(const char *name, char *const *paths, int count, const char *inside, bool labels,
+                             fv_view_image **image, fv_error *error) {
+    fv_view_source *source;
+    *image = new_image(name, labels, count);
+    for (int i = 0; i < count; i++) (*image)->paths[i] = fv__strdup(paths[i]);
     if (inside) (*image)->inside = fv__strdup(inside);
     fv_status status = fv_view_image_source(*image, 0, &source, error);
     if (status == FV_OK) {

@@ -22,6 +22,9 @@ typedef struct fv_view_image {
 
 /* A path, or a pattern that means a collection. inside: the dataset in files that hold several, or NULL. */
 fv_status fv_view_image_open(const char *pattern, const char *inside, bool labels, fv_view_image **image, fv_error *error);
+/* The files of a list, as one image of that name. */
+fv_status fv_view_image_list(const char *name, char *const *paths, int count, const char *inside, bool labels,
+                             fv_view_image **image, fv_error *error);
 /* The values of a pipeline; value: the one that is seen first, NULL: the last. */
 fv_status fv_view_image_live(const char *path, const char *value, fv_view_cache *cache, fv_view_image **image, fv_error *error);
 void      fv_view_image_free(fv_view_image *image);
