@@ -13,6 +13,7 @@
 #include <fovea/describe.h>
 #include <fovea/status.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 typedef struct fv_watch fv_watch;
 
@@ -20,7 +21,12 @@ FV_API fv_status fv_watch_open(const char *run_folder, fv_watch **watch, fv_erro
 /* Reads what was added since, and gives all of it: lines of at most `columns` letters, or one JSON object on one line. The caller
  * frees. over: nobody works on it any more. */
 FV_API fv_status fv_watch_look(fv_watch *watch, fv_form form, int columns, char **text, bool *over, fv_error *error);
-FV_API void      fv_watch_close(fv_watch *watch);
+/* The path of a file that is complete, as it was last looked at: by its number in the JSON object; NULL: there is no such number.
+ * The caller frees. */
+FV_API char *fv_watch_output(const fv_watch *watch, int number);
+/* A small picture of an image file, as a PNG; false: it is none. The caller frees *png. */
+FV_API bool fv_picture(const char *path, void **png, size_t *size);
+FV_API void fv_watch_close(fv_watch *watch);
 /* The folder of the run that a process of this machine works on in a store; NULL: none has begun yet. The caller frees. */
 FV_API char *fv_watch_find(const char *store, int pid);
 

@@ -2,6 +2,7 @@
 #include "base/host.h"
 #include "store/store_place.h"
 #include "story/run_story.h"
+#include "story/story_parts.h"
 #include "story/watch_model.h"
 #include <dirent.h>
 #include <fovea/watch.h>
@@ -29,6 +30,22 @@ fv_status fv_watch_look(fv_watch *watch, fv_form form, int columns, char **text,
     *over = state != FV_STORY_RUNNING && state != FV_STORY_WAITING;
     *text = form == FV_FORM_JSON ? fv__watch_json(watch->story) : fv__watch_text(watch->story, columns);
     return FV_OK;
+}
+
+char *fv_watch_output(const fv_watch *watch, int number) {
+    int            count;
+    fv_story_file *files = fv__story_outputs(watch->story, &count);
+    char          *path = number >= 0 && number < count ? fv__strdup(files[number].path) : NULL;
+    fv__story_outputs_free(files, count);
+    return path;
+}
+
+bool fv_picture(const char *path, void **png, size_t *size) {
+    fv_bytes bytes = { 0 };
+    bool     shown = fv__thumbnail_png(&bytes, path);
+    *png = bytes.data;
+    *size = bytes.size;
+    return shown;
 }
 
 void fv_watch_close(fv_watch *watch) {

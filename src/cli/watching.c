@@ -13,23 +13,47 @@
 
 extern char **environ;
 
+enum { TURN_MS = 500 }; /* longer than between two looks of a page */
+
 typedef struct watching {
     fv_watch       *watch;
-    pthread_mutex_t mutex;
     volatile int   *stop;
-    volatile bool   over;
+    pthread_mutex_t mutex; /* guards what follows */
+    bool            over;
+    bool            seen; /* by a page, since the last turn of wait_for_end */
 } watching;
 
-static char *state(void *context) {
-    watching *w = context;
-    char     *text;
-    bool      over;
-    fv_error  error = { 0 };
+/* What a page is told. */
+static char *look(watching *w, bool page) {
+    char    *text;
+    bool     over;
+    fv_error error = { 0 };
     pthread_mutex_lock(&w->mutex);
     fv_status status = fv_watch_look(w->watch, FV_FORM_JSON, 0, &text, &over, &error);
     w->over = w->over || over;
+    w->seen = w->seen || page;
     pthread_mutex_unlock(&w->mutex);
     return status == FV_OK ? text : NULL;
+}
+
+static char *state(void *context) { return look(context, true); }
+
+/* A small picture of a result, by its number. */
+static void picture(void *context, const fv_view_query *query, fv_view_answer *answer) {
+    watching *w = context;
+    int64_t   number;
+    if (!fv_view_query_integer(query, "number", 0, INT32_MAX, 0, &number)) {
+        fv_view_answer_refuse(answer, 400, "number has to be a whole number");
+        return;
+    }
+    pthread_mutex_lock(&w->mutex);
+    char *path = fv_watch_output(w->watch, (int)number);
+    pthread_mutex_unlock(&w->mutex);
+    if (path && fv_picture(path, &answer->body, &answer->size))
+        answer->type = "image/png";
+    else
+        fv_view_answer_refuse(answer, 404, "there is no such picture");
+    free(path);
 }
 
 static void session(void *context, const fv_view_query *query, fv_view_answer *answer) {
@@ -44,17 +68,24 @@ static void session(void *context, const fv_view_query *query, fv_view_answer *a
     fv_view_answer_json(answer, json);
 }
 
+/* Looks itself only while no page does: reading is the same, and it would be done twice. */
 static void wait_for_end(watching *w) {
-    while (!*w->stop && !w->over) {
-        char *text = state(w);
-        free(text);
-        usleep(300000);
+    bool over = false, seen = false, ever = false;
+    while (!*w->stop && !over) {
+        if (!seen) free(look(w, false));
+        usleep(1000 * TURN_MS);
+        pthread_mutex_lock(&w->mutex);
+        over = w->over;
+        seen = w->seen;
+        w->seen = false;
+        pthread_mutex_unlock(&w->mutex);
+        ever = ever || seen;
     }
-    if (!*w->stop) sleep(2); /* whoever looks gets the end */
+    if (!*w->stop && ever) sleep(2); /* whoever looks gets the end */
 }
 
 int fv_watching_serve(const char *command, fv_watch *watch, int port, bool with_run) {
-    static const fv_view_route routes[] = { { "/api/session", session }, { 0 } };
+    static const fv_view_route routes[] = { { "/api/session", session }, { "/api/picture", picture }, { 0 } };
     watching                   w = { .watch = watch, .stop = fv_stopping(true) };
     fv_view_server_options     options = { .port = port, .routes = routes, .context = &w, .state = state };
     fv_view_server            *server;

@@ -119,10 +119,15 @@ static fv_status run_on_device(const task *t, const fv_node *node, fv_run *r, fv
         return fv_fail(error, FV_ERROR_DEVICE, "%s is \"%s\" here; the run was begun with \"%s\"", bindings->device,
                        fv__device_pool_kind(pool), bindings->on.kind);
     int64_t memory = FV_MAX(kernel->least(&r->need), FV_MIN(kernel->wanted(&r->need), bindings->on.memory));
+    double  asked = fv__now();
     FV_TRY(fv__device_pool_take(pool, memory, &hold, error));
+    double    given = fv__now();
     fv_status status = fv__fault_point("device", NULL) == FV_OK ? kernel->run(r, hold.device, error)
                                                                 : fv_fail(error, FV_ERROR_DEVICE, "the device fails, for a test");
     fv__device_pool_give(pool, &hold);
+    t->facts->leases++;
+    t->facts->queued += (float)(given - asked);
+    t->facts->leased += (float)(fv__now() - given);
     return status;
 }
 

@@ -25,6 +25,7 @@ struct fv_record {
     int             nspent;
     int             noutputs;
     fv_bytes        nodes, stages; /* fv_node_spent, fv_stage_facts: the same */
+    fv_lease_facts  leases;        /* the same */
 };
 
 /* What this process takes right now. */
@@ -94,6 +95,12 @@ static void append_sums(fv_record *record) {
     }
     fv__bytes_clear(&record->nodes);
     fv__bytes_clear(&record->stages);
+    if (record->leases.leases) {
+        fv__lease_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__LEASE, .facts = record->leases };
+        fv__slot_seal(&slot);
+        fv__bytes_append(&record->buffer, &slot, FV_SLOT);
+    }
+    record->leases = (fv_lease_facts){ 0 };
 }
 
 static void append_spent(fv_record *record) {
@@ -144,6 +151,9 @@ void fv__record_task(fv_record *record, const fv_task_facts *f) {
     };
     fv__slot_seal(&slot);
     pthread_mutex_lock(&record->mutex);
+    record->leases.leases += f->leases;
+    record->leases.leased += (double)f->leased;
+    record->leases.queued += (double)f->queued;
     append(record, &slot);
     flush_old(record);
     pthread_mutex_unlock(&record->mutex);

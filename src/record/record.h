@@ -17,6 +17,8 @@ typedef struct fv_task_facts {
     int64_t bytes_read, bytes_written;
     int64_t memory;               /* planned peak, bytes */
     int     status;               /* fv_status */
+    int     leases;               /* of devices */
+    float   leased, queued;       /* seconds that it held devices, and that it waited for them */
     float   spent[FV_FACT_STEPS]; /* seconds of each step of the stage, then of each target; the last one: of all further */
 } fv_task_facts;
 
@@ -44,6 +46,12 @@ typedef struct fv_node_spent {
     int64_t part, node;
     double  seconds;
 } fv_node_spent;
+
+/* Devices that tasks were lent: how often, for how many seconds of all workers, and for how many they waited. */
+typedef struct fv_lease_facts {
+    int64_t leases;
+    double  leased, queued;
+} fv_lease_facts;
 
 /* How well a solver explains what was measured, before (of cgls, after) an iteration: norms of what is left over of what was
  * measured, of all slices together and of the best and the worst one. */

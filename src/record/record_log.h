@@ -19,6 +19,7 @@ enum {
     FV__MEMORY = 5,
     FV__STAGE = 6,
     FV__NODE = 7,
+    FV__LEASE = 8,
     FV__FACT_TEXT = 88
 };
 
@@ -70,7 +71,13 @@ typedef struct fv__node_slot {
     char          unused[88];
     uint64_t      check;
 } fv__node_slot;
-_Static_assert(sizeof(fv__memory_slot) == FV_SLOT, "it is a slot");
+typedef struct fv__lease_slot {
+    uint32_t       magic, kind;
+    fv_lease_facts facts;
+    char           unused[88];
+    uint64_t       check;
+} fv__lease_slot;
+_Static_assert(sizeof(fv__memory_slot) == FV_SLOT && sizeof(fv__lease_slot) == FV_SLOT, "they are slots");
 _Static_assert(sizeof(fv__stage_slot) == FV_SLOT && sizeof(fv__node_slot) == FV_SLOT, "they are slots");
 _Static_assert(sizeof(fv__task_slot) == FV_SLOT && sizeof(fv__fact_slot) == FV_SLOT, "they are slots");
 _Static_assert(sizeof(fv__residual_slot) == FV_SLOT && sizeof(fv__spent_slot) == FV_SLOT, "they are slots");
@@ -82,13 +89,14 @@ typedef struct fv__visitor {
     void (*memory)(struct fv__visitor *visitor, const char *worker, double time, int64_t resident);
     void (*stage)(struct fv__visitor *visitor, const fv_stage_facts *facts);
     void (*node)(struct fv__visitor *visitor, const fv_node_spent *spent);
-    fv_bytes *residuals; /* fv_residual, as they come; NULL: not wanted */
-    fv_spent *spent;     /* FV_MOST_SPENT; NULL: not wanted */
-    int       nspent;
-    uint64_t  number; /* of the fact that is being put together */
-    uint32_t  part;   /* that comes next */
-    fv_bytes  text;
-    void     *context;
+    fv_bytes      *residuals; /* fv_residual, as they come; NULL: not wanted */
+    fv_lease_facts leases;    /* added up */
+    fv_spent      *spent;     /* FV_MOST_SPENT; NULL: not wanted */
+    int            nspent;
+    uint64_t       number; /* of the fact that is being put together */
+    uint32_t       part;   /* that comes next */
+    fv_bytes       text;
+    void          *context;
 } fv__visitor;
 
 /* What a log holds from *at on, which is moved to behind the last slot that is whole: what follows may still be being written. */

@@ -32,6 +32,12 @@ static void visit_sums(fv__visitor *v, const char *worker, const void *slot, uin
     if (kind == FV__RESIDUAL && v->residuals)
         fv__bytes_append(v->residuals, &((const fv__residual_slot *)slot)->residual, sizeof(fv_residual));
     if (kind == FV__SPENT && v->spent) fv__spent_add(v->spent, &v->nspent, spent->op, spent->seconds);
+    if (kind == FV__LEASE) {
+        const fv_lease_facts *lent = &((const fv__lease_slot *)slot)->facts;
+        v->leases.leases += lent->leases;
+        v->leases.leased += lent->leased;
+        v->leases.queued += lent->queued;
+    }
     if (kind == FV__MEMORY && v->memory) v->memory(v, worker, memory->time, memory->resident);
     if (kind == FV__STAGE && v->stage) v->stage(v, &((const fv__stage_slot *)slot)->facts);
     if (kind == FV__NODE && v->node) v->node(v, &((const fv__node_slot *)slot)->spent);

@@ -9,6 +9,7 @@
 #include "run/results.h"
 #include "run/run_facts.h"
 #include "run/scheduler.h"
+#include "run/worker_threads.h"
 #include "store/mirror.h"
 #include "store/store_place.h"
 #include <sched.h>
@@ -253,6 +254,11 @@ static void note_run(running *r) {
     const fv_bindings *b = r->context.bindings;
     fv__facts_begin(r->record, r->settings, r->share ? "worker" : "run");
     fv__record_fact(r->record, "engine", r->engine->name);
+    if (r->engine->ranks) { /* a worker's number is that of its rank times this, and its own */
+        char lanes[24];
+        snprintf(lanes, sizeof lanes, "%d", fv__worker_threads_threads(r->settings->options.workers));
+        fv__record_fact(r->record, "rank-lanes", lanes);
+    }
     fv__record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
     if (b->device_note) fv__record_fact(r->record, "device-note", b->device_note);
     if (r->left.size) fv__record_fact(r->record, "device-left", (const char *)r->left.data);

@@ -47,12 +47,18 @@ static fv_story_lane *lane_of(fv_story_log *log, int worker) {
     return lane;
 }
 
-/* Adds a span of time to bins; to: the place that takes so much of it. */
+/* Adds a span of time to bins; to: the place that takes so much of it. Of a million short tasks nearly every span lies in one. */
 static void spread(fv_story_log *log, float *bins, double from, double to, double bytes) {
-    for (int i = (int)(from / log->width); i < FV_STORY_BINS && i * log->width < to; i++) {
-        double part = fmin(to, (i + 1) * log->width) - fmax(from, i * log->width);
+    int first = (int)(from / log->width);
+    if (first < FV_STORY_BINS && to <= (first + 1) * log->width) {
+        bins[first] += (float)(to - from);
+        log->planned[first] += (to - from) * bytes;
+        return;
+    }
+    for (int i = first; i < FV_STORY_BINS && i * log->width < to; i++) {
+        double part = FV_MIN(to, (i + 1) * log->width) - FV_MAX(from, i * log->width);
         if (part <= 0) continue;
-        if (bins) bins[i] += (float)part;
+        bins[i] += (float)part;
         log->planned[i] += part * bytes;
     }
 }
@@ -68,16 +74,29 @@ static fv_story_stage *stage_of(fv_story_log *log, int64_t part, int64_t stage) 
 
 static double took(const fv_task_facts *f) { return f->read + f->compute + f->write; }
 
-static void keep_slowest(fv_story_log *log, const fv_task_facts *f) {
+static void keep_slowest(fv_story_log *log, const fv__task_slot *t, double seconds) {
     int n = log->nslowest;
-    if (n == FV_STORY_SLOWEST && took(f) <= took(&log->slowest[n - 1])) return;
+    if (n == FV_STORY_SLOWEST && seconds <= took(&log->slowest[n - 1])) return;
     if (n < FV_STORY_SLOWEST) log->nslowest = ++n;
     int at = n - 1;
-    for (; at > 0 && took(&log->slowest[at - 1]) < took(f); at--) log->slowest[at] = log->slowest[at - 1];
-    log->slowest[at] = *f;
+    for (; at > 0 && took(&log->slowest[at - 1]) < seconds; at--) log->slowest[at] = log->slowest[at - 1];
+    log->slowest[at] = (fv_task_facts){ .key = t->key,
+                                        .item = t->item,
+                                        .stage = t->stage,
+                                        .task = t->task,
+                                        .worker = t->worker,
+                                        .start = t->start,
+                                        .wait = t->wait,
+                                        .read = t->read,
+                                        .compute = t->compute,
+                                        .write = t->write,
+                                        .memory = t->memory,
+                                        .status = t->status,
+                                        .bytes_read = t->bytes_read,
+                                        .bytes_written = t->bytes_written };
 }
 
-static void count_recent(fv_story_log *log, double end, const fv_task_facts *f) {
+static void count_recent(fv_story_log *log, double end, const fv__task_slot *t) {
     int64_t second = (int64_t)end;
     int     at = (int)(second % FV_STORY_SECONDS);
     if (second <= 0) return;
@@ -86,48 +105,35 @@ static void count_recent(fv_story_log *log, double end, const fv_task_facts *f) 
         log->recent[at].tasks = log->recent[at].read = log->recent[at].written = 0;
     }
     log->recent[at].tasks++;
-    log->recent[at].read += f->bytes_read;
-    log->recent[at].written += f->bytes_written;
+    log->recent[at].read += t->bytes_read;
+    log->recent[at].written += t->bytes_written;
 }
 
 static fv_status take_task(fv__visitor *v, const char *worker, const fv__task_slot *t, fv_error *error) {
     fv_story_log *log = v->context;
-    fv_task_facts f = { .key = t->key,
-                        .item = t->item,
-                        .stage = t->stage,
-                        .task = t->task,
-                        .worker = t->worker,
-                        .start = t->start,
-                        .wait = t->wait,
-                        .read = t->read,
-                        .compute = t->compute,
-                        .write = t->write,
-                        .memory = t->memory,
-                        .status = t->status,
-                        .bytes_read = t->bytes_read,
-                        .bytes_written = t->bytes_written };
-    const double  spans[FV_SPANS] = { f.wait, f.read, f.compute, f.write };
+    const double  spans[FV_SPANS] = { t->wait, t->read, t->compute, t->write };
+    double        seconds = t->read + t->compute + t->write, end = t->start + seconds;
     (void)worker;
     (void)error;
-    if (!(log->begin > 0)) log->begin = f.start - f.wait;
-    reach(log, f.start + took(&f));
-    fv_story_lane  *lane = lane_of(log, f.worker);
-    fv_story_stage *stage = stage_of(log, fv__run_graph_part(log->story->graph, f.item), f.stage);
-    double          at = FV_MAX(f.start - f.wait - log->begin, 0);
+    if (!(log->begin > 0)) log->begin = t->start - spans[FV_SPAN_WAIT];
+    reach(log, end);
+    fv_story_lane  *lane = lane_of(log, t->worker);
+    fv_story_stage *stage = stage_of(log, fv__run_graph_part(log->story->graph, t->item), t->stage);
+    double          at = FV_MAX(t->start - spans[FV_SPAN_WAIT] - log->begin, 0);
     for (int s = 0; s < FV_SPANS; s++) {
         if (!(spans[s] > 0)) continue;
-        spread(log, lane->spans[s], at, at + spans[s], s == FV_SPAN_WAIT ? 0 : (double)f.memory);
+        spread(log, lane->spans[s], at, at + spans[s], s == FV_SPAN_WAIT ? 0 : (double)t->memory);
         at += spans[s];
         log->spans[s] += spans[s];
         stage->spans[s] += spans[s];
     }
-    stage->longest = FV_MAX(stage->longest, took(&f));
-    *(f.status == FV_OK ? &stage->done : &stage->failed) += 1;
-    *(f.status == FV_OK ? &log->tasks : &log->failed) += 1;
-    log->bytes_read += f.bytes_read;
-    log->bytes_written += f.bytes_written;
-    count_recent(log, f.start + took(&f), &f);
-    keep_slowest(log, &f);
+    stage->longest = FV_MAX(stage->longest, seconds);
+    *(t->status == FV_OK ? &stage->done : &stage->failed) += 1;
+    *(t->status == FV_OK ? &log->tasks : &log->failed) += 1;
+    log->bytes_read += t->bytes_read;
+    log->bytes_written += t->bytes_written;
+    count_recent(log, end, t);
+    keep_slowest(log, t, seconds);
     return FV_OK;
 }
 

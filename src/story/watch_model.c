@@ -1,6 +1,7 @@
 /* The model of a run while it goes on, as JSON. */
 #include "story/watch_model.h"
 #include "base/file.h"
+#include "op/format.h"
 #include "story/report_page.h"
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -173,17 +174,34 @@ static cJSON *parts_json(const fv_story *story) {
     return parts;
 }
 
-static cJSON *numbers_json(const float *values, int count) {
-    cJSON *array = cJSON_CreateArray();
-    for (int i = 0; i < count; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber(rounded(fmin((double)values[i], 1), 1e-3)));
-    return array;
+/* A list of whole numbers, or of thousandths: written by hand, because there are thousands of them a second. */
+static void add_list(cJSON *object, const char *name, const int64_t *values, int count, bool thousandths) {
+    fv_bytes text = { 0 };
+    char     words[32];
+    fv__bytes_append(&text, "[", 1);
+    for (int i = 0; i < count; i++) {
+        int64_t v = values[i];
+        char   *end = words + sizeof words, *at = end;
+        for (int digits = 0; v > 0 || digits == 0 || (thousandths && digits < 4); digits++, v /= 10) {
+            if (thousandths && digits == 3) *--at = '.';
+            *--at = (char)('0' + v % 10);
+        }
+        if (i) *--at = ',';
+        fv__bytes_append(&text, at, (size_t)(end - at));
+    }
+    fv__bytes_append(&text, "]", 2);
+    cJSON_AddItemToObject(object, name, cJSON_CreateRaw((char *)text.data));
+    fv__bytes_release(&text);
 }
+
+static int64_t whole(double value) { return value > 0 && value < 1e15 ? (int64_t)(value + 0.5) : 0; }
 
 static void add_timeline(cJSON *root, cJSON *memory, const fv_story *story) {
     static const char *const names[FV_SPANS] = { "wait", "read", "compute", "write" };
     fv_timeline              t;
     fv__timeline_make(story, COLUMNS, ROWS, &t);
-    cJSON *timeline = cJSON_AddObjectToObject(root, "timeline"), *lanes, *residents, *planneds, *times;
+    int64_t list[COLUMNS];
+    cJSON  *timeline = cJSON_AddObjectToObject(root, "timeline"), *lanes;
     add_number(timeline, "from", story->nattempts ? story->attempts[story->nattempts - 1].to - t.seconds : 0, 1e-3);
     add_number(timeline, "to", story->nattempts ? story->attempts[story->nattempts - 1].to : 0, 1e-3);
     cJSON_AddNumberToObject(timeline, "bins", COLUMNS);
@@ -192,18 +210,18 @@ static void add_timeline(cJSON *root, cJSON *memory, const fv_story *story) {
     for (int r = 0; r < t.rows; r++) {
         cJSON *lane = cJSON_CreateObject();
         cJSON_AddStringToObject(lane, "name", t.names[r]);
-        for (int s = 0; s < FV_SPANS; s++)
-            cJSON_AddItemToObject(lane, names[s], numbers_json(t.spans[s] + (size_t)r * COLUMNS, COLUMNS));
+        for (int s = 0; s < FV_SPANS; s++) {
+            for (int c = 0; c < COLUMNS; c++) list[c] = whole(1e3 * (double)FV_MIN(t.spans[s][r * COLUMNS + c], 1));
+            add_list(lane, names[s], list, COLUMNS, true);
+        }
         cJSON_AddItemToArray(lanes, lane);
     }
-    times = cJSON_AddArrayToObject(memory, "times");
-    residents = cJSON_AddArrayToObject(memory, "residents");
-    planneds = cJSON_AddArrayToObject(memory, "planneds");
-    for (int c = 0; c < COLUMNS; c++) {
-        cJSON_AddItemToArray(times, cJSON_CreateNumber(rounded((c + 0.5) * t.seconds / COLUMNS, 1e-3)));
-        cJSON_AddItemToArray(residents, cJSON_CreateNumber(round(t.resident[c])));
-        cJSON_AddItemToArray(planneds, cJSON_CreateNumber(round(t.planned[c])));
-    }
+    for (int c = 0; c < COLUMNS; c++) list[c] = whole(1e3 * (c + 0.5) * t.seconds / COLUMNS);
+    add_list(memory, "times", list, COLUMNS, true);
+    for (int c = 0; c < COLUMNS; c++) list[c] = whole(t.resident[c]);
+    add_list(memory, "residents", list, COLUMNS, false);
+    for (int c = 0; c < COLUMNS; c++) list[c] = whole(t.planned[c]);
+    add_list(memory, "planneds", list, COLUMNS, false);
     fv__timeline_release(&t);
 }
 
@@ -232,7 +250,6 @@ static void add_residuals(cJSON *root, const fv_story *story) {
 
 static void add_told(cJSON *root, const fv_story *story) {
     cJSON *failures = cJSON_AddArrayToObject(root, "failures"), *values = cJSON_AddArrayToObject(root, "values");
-    cJSON *outputs = cJSON_CreateArray();
     int    nfailures = 0;
     for (int i = 0; i < story->nlogs; i++)
         for (int k = 0; story->logs[i]->told && k < story->logs[i]->nfacts; k++) {
@@ -248,15 +265,35 @@ static void add_told(cJSON *root, const fv_story *story) {
                 cJSON_AddStringToObject(value, "name", fact->name + 6);
                 cJSON_AddStringToObject(value, "text", fact->value);
                 cJSON_AddItemToArray(values, value);
-            } else if (!strcmp(fact->name, "output")) {
-                cJSON *output = cJSON_CreateObject();
-                cJSON_AddStringToObject(output, "path", fact->value);
-                cJSON_AddItemToArray(outputs, output);
-                if (cJSON_GetArraySize(outputs) > OUTPUTS) cJSON_DeleteItemFromArray(outputs, 0);
             }
         }
     cJSON_AddNumberToObject(root, "failures_total", nfailures);
-    cJSON_AddItemToObject(root, "outputs", outputs);
+}
+
+/* The last files that are complete. Which of them are pictures is judged by their names: nothing is opened here. */
+static void add_outputs(cJSON *root, const fv_story *story) {
+    const fv_format *format;
+    int              count;
+    fv_story_file   *files = fv__story_outputs(story, &count);
+    cJSON           *outputs = cJSON_AddArrayToObject(root, "outputs");
+    for (int i = FV_MAX(count - OUTPUTS, 0); i < count; i++) {
+        cJSON *output = cJSON_CreateObject();
+        cJSON_AddNumberToObject(output, "number", i);
+        cJSON_AddStringToObject(output, "path", files[i].name);
+        cJSON_AddBoolToObject(output, "picture", fv__format_for_writing(files[i].path, &format, NULL) == FV_OK);
+        cJSON_AddItemToArray(outputs, output);
+    }
+    cJSON_AddNumberToObject(root, "outputs_total", count);
+    fv__story_outputs_free(files, count);
+}
+
+static void add_leases(cJSON *root, const fv_story *story) {
+    fv_lease_facts lent = fv__story_leases(story);
+    if (!lent.leases) return;
+    cJSON *leases = cJSON_AddObjectToObject(root, "leases");
+    cJSON_AddNumberToObject(leases, "count", (double)lent.leases);
+    add_number(leases, "leased", lent.leased, 1e-3);
+    add_number(leases, "queued", lent.queued, 1e-3);
 }
 
 static void add_processes(cJSON *root, const fv_story *story) {
@@ -343,6 +380,8 @@ char *fv__watch_json(const fv_story *story) {
     add_operators(root, story);
     add_residuals(root, story);
     add_told(root, story);
+    add_outputs(root, story);
+    add_leases(root, story);
     add_processes(root, story);
     char *text = cJSON_PrintUnformatted(root);
     cJSON_Delete(root);

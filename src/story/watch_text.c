@@ -73,6 +73,14 @@ static void put_stages(fv_bytes *out, const fv_story *story, int columns) {
     }
 }
 
+static void put_leases(fv_bytes *out, const fv_story *story, int columns) {
+    fv_lease_facts lent = fv__story_leases(story);
+    char           held[FV_WORDS], waited[FV_WORDS];
+    if (lent.leases)
+        put_line(out, columns, "device leased %lld times for %s, waited %s for it: %s", (long long)lent.leases,
+                 fv__say_seconds(lent.leased, held), fv__say_seconds(lent.queued, waited), fv__story_fact(story, "device"));
+}
+
 /* What each worker did most in each stretch of the time. */
 static void put_lanes(fv_bytes *out, const fv_story *story, int columns) {
     static const char letters[FV_SPANS] = { '.', 'r', '#', 'w' };
@@ -131,6 +139,7 @@ char *fv__watch_text(const fv_story *story, int columns) {
     fv_bytes   out = { 0 };
     fv_outcome o = fv__watch_outcome(story);
     put_head(&out, story, &o, columns);
+    put_leases(&out, story, columns);
     put_stages(&out, story, columns);
     if (story->nattempts) put_lanes(&out, story, columns);
     put_residuals(&out, story, columns);

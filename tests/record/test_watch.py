@@ -4,6 +4,7 @@ import http.cookiejar
 import json
 import pathlib
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -36,7 +37,8 @@ def a_finished_run_is_what_its_record_says(folder):
     assert all(node["fraction"] == 1 for node in part["nodes"])
     assert {o["op"] for o in state["operators"]} == set(spent)
     assert all(abs(o["seconds"] - spent[o["op"]]) < 1e-4 for o in state["operators"])
-    assert state["outputs"] == [{"path": "l.npy"}] and state["values"][0]["name"] == "max(x)"
+    assert state["outputs"] == [{"number": 0, "path": "l.npy", "picture": True}] and state["outputs_total"] == 1
+    assert state["values"][0]["name"] == "max(x)"
     width = (state["timeline"]["to"] - state["timeline"]["from"]) / state["timeline"]["bins"]
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as record:
         computed, = record.execute("SELECT sum(compute) FROM task").fetchone()
@@ -167,6 +169,58 @@ def follow_link(link, process):
         raise AssertionError("the page outlives the run")
     except OSError as error:
         assert not isinstance(error, urllib.error.HTTPError)
+
+
+@test
+def results_have_pictures(folder):
+    run("run", "-q", "-e", 'x = phantom("cells", [90, 600])\nwrite(x, "x.npy")\nwrite(measure(label(x > 99)), "t.csv")',
+        folder=folder)
+    watcher = subprocess.Popen([FOVEA, "watch", "--web"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        link = watcher.stdout.readline().strip()
+        if not link:
+            raise Skip(watcher.stderr.read().strip())
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+        opener.open(link).read()
+        places = {o["path"]: o for o in look(folder)["outputs"]}
+        assert places["x.npy"]["picture"] and not places["t.csv"]["picture"], places
+        address = link.split("?")[0] + "api/picture?number="
+        answer = opener.open(f"{address}{places['x.npy']['number']}")
+        png = answer.read()
+        assert answer.headers["Content-Type"] == "image/png" and png.startswith(b"\x89PNG"), png[:8]
+        assert (int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")) == (300, 45), png[16:24]
+        for number, status in ((places["t.csv"]["number"], 404), (99, 404), ("x", 400)):
+            try:
+                opener.open(f"{address}{number}")
+                raise AssertionError(f"a picture of {number}")
+            except urllib.error.HTTPError as error:
+                assert error.code == status, (number, error.code)
+    finally:
+        watcher.terminate()
+        watcher.communicate()
+
+
+@test
+def leases_of_devices_are_counted(folder):
+    done = run("run", "-q", "-e", 'phantom("foam", [20, 60, 60]) |> gaussian(1) |> write("g.npy")', "--chunk", "20", "--device",
+               "opencl", folder=folder, code=None)
+    if done.returncode:
+        raise Skip(done.stderr.strip().splitlines()[-1])
+    state = look(folder)
+    assert state["leases"]["count"] >= 9 and state["leases"]["leased"] > 0 and state["leases"]["queued"] >= 0, state.get("leases")
+    assert f"leased {state['leases']['count']} times" in run("watch", "--once", folder=folder).stdout
+
+
+@test
+def ranks_are_told_apart(folder):
+    if not shutil.which("mpiexec.mpich") or not pathlib.Path(FOVEA).with_name("fovea-mpi-mpich.so").exists():
+        raise Skip("no MPICH")
+    text = 'phantom("foam", [20, 120, 120]) |> median(2) |> write("m.npy")'
+    subprocess.run(["mpiexec.mpich", "-n", "2", FOVEA, "run", "-q", "--engine", "mpi", "--chunk", "20", "-e", text], cwd=folder,
+                   check=True, capture_output=True)
+    names = [lane["name"] for lane in look(folder)["timeline"]["lanes"]]
+    assert names and all(re.fullmatch(r"rank [01], worker \d+", name) for name in names), names
 
 
 @test

@@ -132,6 +132,8 @@ function Summary({ state }) {
             ${going && fact("written", `${bytes(rates.written)}/s`)}
             ${state.engine && fact("engine", `${state.engine}${state.workers ? `, ${state.workers} workers` : ""}`)}
             ${state.device && state.device !== "cpu" && fact("device", state.device)}
+            ${state.leases && fact("leases of it", `${state.leases.count}, ${duration(state.leases.leased)} held`)}
+            ${state.leases && fact("waited for it", duration(state.leases.queued))}
             ${(state.values ?? []).map(({ name, text }) => fact(name, text))}
         </dl></section>`;
 }
@@ -144,20 +146,27 @@ function Failures({ list, total }) {
 
 function Processes({ list }) {
     if (!list?.length) return null;
+    const jobs = list.some(({ job }) => job);
     return html`<section class="card" aria-label="processes"><h2>Processes</h2><div class="scroll" tabindex="0"
         role="region" aria-label="list of processes">
-        <table class="plain"><thead><tr><th scope="col">where</th><th scope="col">state</th><th scope="col">tasks</th>
-            <th scope="col">memory</th></tr></thead>
+        <table class="plain"><thead><tr><th scope="col">where</th>${jobs && html`<th scope="col">Slurm job</th>`}
+            <th scope="col">state</th><th scope="col">tasks</th><th scope="col">memory</th></tr></thead>
         <tbody>${list.map(
-            ({ name, host, pid, state, tasks, resident }) => html`<tr key=${name}><td>${host} ${pid}</td><td>${state}</td>
-            <td>${tasks}</td><td>${bytes(resident)}</td></tr>`,
+            ({ name, host, pid, job, state, tasks, resident }) => html`<tr key=${name}><td>${host} ${pid}</td>
+            ${jobs && html`<td>${job ?? ""}</td>`}<td>${state}</td><td>${tasks}</td><td>${bytes(resident)}</td></tr>`,
         )}</tbody></table></div></section>`;
 }
 
-function Outputs({ list }) {
+/* What is done, the newest first, with a picture of each image. */
+function Outputs({ list, total }) {
     if (!list?.length) return null;
-    return html`<section class="card" aria-label="results"><h2>Results</h2>
-        <ul class="plain">${list.map(({ path }) => html`<li key=${path}>${path}</li>`)}</ul></section>`;
+    const hide = ({ target }) => (target.hidden = true);
+    return html`<section class="card wide" aria-label="results"><h2>Results${total > list.length ? `, the last of ${total}` : ""}
+        </h2><ul class="plain results">${[...list].reverse().map(
+            ({ number, path, picture }) => html`<li key=${path}>${picture &&
+            html`<img src=${`/api/picture?number=${number}`} alt=${`middle slice of ${path}`} onError=${hide} />`}
+            <span>${path}</span></li>`,
+        )}</ul></section>`;
 }
 
 export function Watch() {
@@ -183,6 +192,6 @@ export function Watch() {
         <main><${Summary} state=${state} /><${Failures} list=${state.failures} total=${state.failures_total} />
             ${(state.parts ?? []).map((part, k) => html`<${Graph} part=${part} key=${k} />`)}
             <${Timeline} timeline=${state.timeline} /><${Memory} memory=${state.memory} /><${Residuals} list=${state.residuals} />
-            <${Outputs} list=${state.outputs} /><${Processes} list=${state.processes} />
+            <${Outputs} list=${state.outputs} total=${state.outputs_total} /><${Processes} list=${state.processes} />
         </main></div>`;
 }
