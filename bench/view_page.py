@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 """How quick the page of `fovea view` is in Chromium with software rendering: first picture, next slices, panning with labels, the volume.
 
-    bench/view_page.py [--scan FILE [--labels FILE]] [--size 1280x720] [--slices 60]
+    bench/view_page.py [--scan FILE [--labels FILE]] [--size 1280x720] [--slices 60] [--only planes|volume|vtk]
 
-Without a scan it makes one of 256 × 1024 × 1024 voxels, and labels, in a temporary folder. The volume is always 256³.
+Without a scan it makes one of 256 × 1024 × 1024 voxels, and labels, in a temporary folder. The volume is always 256³,
+and drawn by vtk.js too where it is there (cd build/web && npm install --no-save @kitware/vtk.js); its first figure is at full size,
+as the page draws at rest, the second at a third of it, as while turning.
 Times are by the clock: run it on a machine that is not busy; the load is printed beside them."""
 import argparse
+import base64
 import os
 import pathlib
 import subprocess
@@ -15,13 +18,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
-from browser import Page, view  # noqa: E402
+from browser import MODULES, Page, view  # noqa: E402
 from fovea_test import FOVEA, Skip  # noqa: E402
 
 SCAN = """scan = phantom("cells", [256, 1024, 1024], size = 60)
 write(scan, "scan.zarr", levels = 4)
 write(label(scan > 60), "labels.zarr", levels = 4)"""
-CUBE = 'write(phantom("cells", [256, 256, 256], size = 40), "cube.zarr")'
+CUBE = 'cube = phantom("cells", [256, 256, 256], size = 40)\nwrite(cube, "cube.zarr")\nwrite(cube, "cube.npy")'
 
 SLICES = """(async () => {
     const times = [], frame = () => new Promise((done) => requestAnimationFrame(done)), { store, busy } = fovea;
@@ -103,28 +106,52 @@ def volume(folder, size):
             say(f"volume of 256³, {mode}, until it is fine", f"{rest:.0f} ms")
 
 
+def vtk(folder, size):
+    """The same volume by vtk.js, in a page of its own that has nothing else to do."""
+    if not (MODULES / "@kitware" / "vtk.js").is_dir():
+        raise Skip("no vtk.js in build/web")
+    subprocess.run([str(MODULES / ".bin" / "esbuild"), str(ROOT / "bench" / "view_vtk.js"), "--bundle", "--format=iife",
+                    "--loader:.glsl=text", "--log-level=error", f"--outfile={folder}/vtk.js"], check=True,
+                   env=dict(os.environ, NODE_PATH=str(MODULES)))
+    print(f"vtk.js for volumes alone: {os.path.getsize(folder + '/vtk.js') / 1e6:.1f} MB, not made small")
+    voxels = pathlib.Path(folder, "cube.npy").read_bytes()[-(256**3):]
+    pathlib.Path(folder, "vtk.html").write_text('<!doctype html><style>html, body, #box { margin: 0; width: 100%; height: 100% }'
+                                                '</style><div id="box"></div><script src="vtk.js"></script>')
+    page = Page(f"file://{folder}/vtk.html", ready="window.prepare", size=size)
+    page.evaluate(f"prepare('{base64.b64encode(voxels).decode()}', 256)")
+    for mode in ("maximum", "composite"):
+        times = [page.evaluate(f"measure('{mode}', {scale})") for scale in (1, 1 / 3)]
+        say(f"volume of 256³ by vtk.js, {mode}", " and ".join(f"{ms:.0f}" for ms in times) + " ms a picture")
+    page.do("shot", path=os.environ.get("SHOT", f"{folder}/vtk.png"))
+    page.__exit__()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scan")
     parser.add_argument("--labels")
     parser.add_argument("--size", default="1280x720")
     parser.add_argument("--slices", type=int, default=60)
+    parser.add_argument("--only", choices=["planes", "volume", "vtk"])
     options = parser.parse_args()
     size = [int(n) for n in options.size.split("x")]
     with tempfile.TemporaryDirectory(prefix="fovea-bench-") as folder:
         texts = [CUBE]
-        if not options.scan:
+        if not options.scan and options.only in (None, "planes"):
             texts.append(SCAN)
             options.scan, options.labels = "scan.zarr", "labels.zarr"
-        else:
+        elif options.scan:
             options.scan, options.labels = (name and os.path.abspath(name) for name in (options.scan, options.labels))
         for text in texts:
             subprocess.run([FOVEA, "run", "-q", "-e", text], cwd=folder, check=True)
-        try:
-            planes(options, folder, size)
-            volume(folder, size)
-        except Skip as reason:
-            print(f"not measured: {reason}")
+        parts = {"planes": lambda: planes(options, folder, size), "volume": lambda: volume(folder, size),
+                 "vtk": lambda: vtk(folder, size)}
+        for name, measure in parts.items():
+            if options.only in (None, name):
+                try:
+                    measure()
+                except Skip as reason:
+                    print(f"{name} not measured: {reason}")
 
 
 main()
