@@ -21,7 +21,7 @@ typedef struct {
     fv_size     memory;
     bool        quiet, json;
     const char *simulate, *run;
-    int64_t     times, cores;
+    int64_t     times, volumes, cores;
     fv_size     disk, network;
     double      stragglers, node_hours;
 } scale_options;
@@ -51,6 +51,8 @@ static const fv_option options[] = {
     FV_OPTION(scale_options, run, .argument = "RUN", .doc = "with --simulate: replay this recorded run; nothing is run"),
     FV_OPTION(scale_options, times, .min = 1, .max = 1e6, .def = "1", .argument = "N",
               .doc = "with --simulate: as if the work were N times as much"),
+    FV_OPTION(scale_options, volumes, .min = 1, .max = 1e6, .def = "1", .argument = "N",
+              .doc = "with --simulate: as if there were N of them, none of which waits for another"),
     FV_OPTION(scale_options, cores, .min = 1, .max = 4096, .argument = "N",
               .doc = "with --simulate: workers of a node; the cores of this machine if left out"),
     FV_OPTION(scale_options, disk, .doc = "with --simulate: bytes a second that all nodes together can read and write; 20G"),
@@ -146,8 +148,9 @@ static int present(const scale_options *o, const fv_scaling *s, const char *titl
 /* ---------------------------------------------------------------- simulated */
 
 static void print_simulation(const fv_simulation *s) {
-    printf("SIMULATED from %lld tasks; measured: %.3f s on %d worker%s\n", (long long)s->tasks, s->measured, s->recorded,
-           s->recorded == 1 ? "" : "s");
+    printf("SIMULATED from %lld tasks", (long long)s->tasks);
+    if (s->together > 1) printf(", each for up to %lld equal ones", (long long)s->together);
+    printf("; measured: %.3f s on %d worker%s\n", s->measured, s->recorded, s->recorded == 1 ? "" : "s");
     if (s->predicted_two > 0)
         printf("check on this machine: 2 workers are predicted to take %.3f s and took %.3f s (%.0f %% off)\n", s->predicted_two,
                s->measured_two, 100 * fabs(s->predicted_two / s->measured_two - 1));
@@ -168,6 +171,7 @@ static void print_simulation_json(const fv_simulation *s) {
     char   sentence[FV_SIMULATION_SENTENCE];
     cJSON_AddBoolToObject(root, "simulated", true);
     cJSON_AddNumberToObject(root, "tasks", (double)s->tasks);
+    cJSON_AddNumberToObject(root, "together", (double)s->together);
     cJSON_AddNumberToObject(root, "measured", s->measured);
     cJSON_AddNumberToObject(root, "recorded_workers", s->recorded);
     if (s->predicted_two > 0) cJSON_AddNumberToObject(root, "measured_two", s->measured_two);
@@ -198,6 +202,7 @@ static int simulate(const scale_options *o, fv_pipeline *pipeline, const int *wo
                                   .nworkers = count,
                                   .engine = o->engine,
                                   .times = o->times,
+                                  .volumes = o->volumes,
                                   .repeats = (int)o->repeats,
                                   .cores = (int)o->cores,
                                   .disk = (double)o->disk.bytes,

@@ -41,9 +41,10 @@ typedef struct fv_sim_work {
     fv_sim_stage *stages;
     fv_sim_unit  *units;
     int64_t       ntasks, nstages, nunits;
-    double        serial; /* seconds before the first task and after the last one, on one worker */
-    double        each;   /* seconds of a worker for each task beside its own */
-    double        scale;  /* of all seconds of tasks, so that one worker takes what it took; 0: 1 */
+    double        serial;   /* seconds before the first task and after the last one, on one worker */
+    double        each;     /* seconds of a worker for each task beside its own */
+    double        scale;    /* of all seconds of tasks, so that one worker takes what it took; 0: 1 */
+    int64_t       together; /* tasks of the run that one of these stands for, at most: where there are very many; 0: 1 */
 } fv_sim_work;
 void fv__sim_work_release(fv_sim_work *work);
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MOST_TASKS = 4000000 };
+
 static int by_place(const void *a, const void *b) {
     const fv_task_facts *x = a, *y = b;
     if (x->item != y->item) return x->item < y->item ? -1 : 1;
@@ -40,7 +42,16 @@ static void add_needs(fv_sim_stage *stage, const fv_graph_stage *from) {
         stage->needs[stage->nneeds++] = from->needs[i];
 }
 
-/* A unit with its stages and tasks; copies: of each task. */
+/* Copies of a task, as few that take as long together: those that one stands for follow each other on its worker. */
+static void add_copies(fv_sim_work *w, const fv_task_facts *f, int64_t copies) {
+    for (int64_t c = 0; c < copies; c += w->together) {
+        float n = (float)FV_MIN(w->together, copies - c);
+        w->tasks[w->ntasks++] = (fv_sim_task){ n * (float)f->read, n * (float)f->compute, n * (float)f->write,
+                                               n * (float)(f->bytes_read + f->bytes_written) };
+    }
+}
+
+/* A unit with its stages and tasks; copies: of each task. The end of a stage is said by its tasks until they are fitted. */
 static void add_unit(fv_sim_work *w, const fv_run_graph *graph, const fv_task_facts *tasks, int64_t count, int64_t copies) {
     int          part = graph ? fv__run_graph_part(graph, tasks->item) : -1, nstages = stages_of(graph, part, tasks, count);
     fv_sim_unit *unit = &w->units[w->nunits++];
@@ -50,13 +61,11 @@ static void add_unit(fv_sim_work *w, const fv_run_graph *graph, const fv_task_fa
         fv_sim_stage *stage = &w->stages[w->nstages++];
         *stage = (fv_sim_stage){ .first = w->ntasks };
         if (part >= 0 && s < graph->parts[part].nstages) add_needs(stage, &graph->parts[part].stages[s]);
-        for (int64_t c = 0; c < copies; c++)
-            for (int64_t i = 0; i < count; i++) {
-                const fv_task_facts *f = &tasks[i];
-                if (f->stage != s) continue;
-                w->tasks[w->ntasks++] = (fv_sim_task){ (float)f->read, (float)f->compute, (float)f->write,
-                                                       (float)(f->bytes_read + f->bytes_written) };
-            }
+        for (int64_t i = 0; i < count; i++) {
+            if (tasks[i].stage != s) continue;
+            add_copies(w, &tasks[i], copies);
+            stage->end += (double)copies;
+        }
         stage->count = w->ntasks - stage->first;
     }
 }
@@ -78,18 +87,22 @@ static void fit(fv_sim_work *w, const fv_task_facts *tasks, int64_t count, const
     double span = to - from, rest = span * m->workers - busy - m->merging;
     w->serial = fmax(m->seconds - span, 0);
     w->scale = 1;
-    if (m->workers == 1 && rest > 0) w->each = rest / (double)FV_MAX(count, 1);
+    if (m->workers == 1 && rest > 0) w->each = (double)w->together * rest / (double)FV_MAX(count, 1);
     if (m->workers == 1 && rest < 0 && busy > 0) w->scale = fmax((span - m->merging) / busy, 0.1);
-    for (int64_t k = 0; k < w->nstages; k++)
-        w->stages[k].end = m->merging * (double)w->stages[k].count / (double)FV_MAX(count, 1);
+    for (int64_t k = 0; k < w->nstages; k++) w->stages[k].end *= m->merging / (double)FV_MAX(count, 1);
 }
 
-static void make_work(fv_task_facts *tasks, int64_t count, const fv_run_graph *graph, const measured *m, int64_t times,
-                      fv_sim_work *w) {
+static fv_status make_work(fv_task_facts *tasks, int64_t count, const fv_run_graph *graph, const measured *m, fv_sim_size size,
+                           fv_sim_work *w, fv_error *error) {
     count = once(tasks, count);
-    int64_t units = units_of(tasks, count), copies = units > 1 ? 1 : times, again = units > 1 ? times : 1;
-    *w = (fv_sim_work){ 0 };
-    w->tasks = fv__alloc((size_t)(count * times + 1) * sizeof *w->tasks);
+    int64_t units = units_of(tasks, count), copies = units > 1 ? 1 : FV_MAX(size.times, 1);
+    int64_t again = FV_MAX(size.volumes, 1) * (units > 1 ? FV_MAX(size.times, 1) : 1);
+    int64_t most = MOST_TASKS / FV_MAX(count * again, 1);
+    *w = (fv_sim_work){ .together = most ? (copies + most - 1) / most : 1 };
+    if (!most)
+        return fv_fail(error, FV_ERROR_USAGE, "%lld tasks are more than the %d that can be replayed: choose a smaller --times",
+                       (long long)(count * again), MOST_TASKS);
+    w->tasks = fv__alloc((size_t)(count * again * ((copies + w->together - 1) / w->together) + 1) * sizeof *w->tasks);
     w->units = fv__alloc((size_t)(units * again + 1) * sizeof *w->units);
     for (int64_t c = 0; c < again; c++)
         for (int64_t i = 0, next; i < count; i = next) {
@@ -97,6 +110,7 @@ static void make_work(fv_task_facts *tasks, int64_t count, const fv_run_graph *g
             add_unit(w, graph, tasks + i, next - i, copies);
         }
     fit(w, tasks, count, m);
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- a recorded run */
@@ -111,7 +125,7 @@ static double fact(const fv_story *story, const char *name) {
     return text ? atof(text) : 0;
 }
 
-fv_status fv__sim_from_run(const char *run_folder, int64_t times, fv_sim_work *work, fv_simulation *told, fv_error *error) {
+fv_status fv__sim_from_run(const char *run_folder, fv_sim_size size, fv_sim_work *work, fv_simulation *told, fv_error *error) {
     fv_story *story;
     fv_bytes  tasks = { 0 };
     FV_TRY(fv__story_open(run_folder, &story, error));
@@ -120,7 +134,7 @@ fv_status fv__sim_from_run(const char *run_folder, int64_t times, fv_sim_work *w
     if (status == FV_OK && !count)
         status = fv_fail(error, FV_ERROR_INPUT, "%s has no task: there is nothing to replay", run_folder);
     measured m = { story->seconds, fact(story, "merging"), FV_MAX((int)fact(story, "workers"), 1) };
-    if (status == FV_OK) make_work((fv_task_facts *)(void *)tasks.data, count, story->graph, &m, times, work);
+    if (status == FV_OK) status = make_work((fv_task_facts *)(void *)tasks.data, count, story->graph, &m, size, work, error);
     told->measured = story->seconds;
     told->recorded = m.workers;
     fv__bytes_release(&tasks);
@@ -167,7 +181,7 @@ fv_status fv__sim_from_trials(fv_pipeline *pipeline, const fv_simulate_options *
         qsort(two, (size_t)n, sizeof *two, by_elapsed);
         fv_trial_result *r = &one[0]; /* others only add to what it takes */
         measured         m = { r->elapsed, r->merging, 1 };
-        make_work(r->tasks, r->ntasks, r->graph, &m, FV_MAX(o->times, 1), work);
+        status = make_work(r->tasks, r->ntasks, r->graph, &m, (fv_sim_size){ o->times, o->volumes }, work, error);
         told->measured = r->elapsed;
         told->recorded = 1;
         told->measured_two = two[0].elapsed;

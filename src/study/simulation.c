@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_TASKS = 4000000 };
-
 /* What engines cost, roughly, as measured where they were built (docs/cluster.md); jobs of Slurm wait for nodes and start. */
 static const struct {
     const char *name;
@@ -55,7 +53,7 @@ static void play(const fv_sim_work *work, fv_simulation *s, fv_simulated *row) {
     bool           one_node = row->workers <= s->cores;
     fv_sim_machine machine = { .workers = row->workers,
                                .cores = s->cores,
-                               .dispatch = s->dispatch,
+                               .dispatch = s->dispatch * (double)s->together,
                                .disk = s->disk,
                                .network = s->network,
                                .start = one_node ? 0 : s->start,
@@ -101,15 +99,13 @@ fv_status fv_simulate(fv_pipeline *pipeline, const fv_simulate_options *o, fv_si
     fv_simulation *s = *result = fv__calloc(sizeof *s);
     fv_sim_work    work = { 0 };
     FV_TRY(assume(o, s, error));
-    fv_status status = o->run ? fv__sim_from_run(o->run, FV_MAX(o->times, 1), &work, s, error)
+    fv_status status = o->run ? fv__sim_from_run(o->run, (fv_sim_size){ o->times, o->volumes }, &work, s, error)
                               : fv__sim_from_trials(pipeline, o, &work, s, error);
-    if (status == FV_OK && work.ntasks > MOST_TASKS)
-        status = fv_fail(error, FV_ERROR_USAGE, "%lld tasks are more than the %d that can be replayed: choose a smaller --times",
-                         (long long)work.ntasks, MOST_TASKS);
     if (status == FV_OK) {
         s->tasks = work.ntasks;
+        s->together = FV_MAX(work.together, 1);
         s->one = seconds_here(&work, 1);
-        if (s->measured_two > 0 && o->times <= 1) s->predicted_two = seconds_here(&work, 2);
+        if (s->measured_two > 0 && o->times <= 1 && o->volumes <= 1) s->predicted_two = seconds_here(&work, 2);
         make_rows(o, s);
         for (int i = 0; i < s->nrows && !(o->cancel && *o->cancel); i++) play(&work, s, &s->rows[i]);
         judge(s);

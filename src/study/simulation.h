@@ -11,6 +11,7 @@ typedef struct fv_simulate_options {
     const char *run;           /* folder of a recorded run; NULL: the pipeline is run on one and on two workers */
     const char *engine;        /* whose costs are assumed; NULL: slurm */
     int64_t     times;         /* the work that is simulated, as a multiple of what was recorded; 0: 1 */
+    int64_t     volumes;       /* so many of them, which do not wait for each other; 0: 1 */
     int         repeats;       /* of trial runs; the fastest counts */
     int         cores;         /* workers of a node; 0: as many as this machine has cores */
     double      disk, network; /* bytes a second, of all nodes and of one; 0: 20 GB/s and 1.25 GB/s */
@@ -35,6 +36,7 @@ typedef struct fv_simulation {
     fv_simulated *rows; /* by workers */
     int           nrows;
     int64_t       tasks;    /* that are played */
+    int64_t       together; /* tasks of the run that one of them stands for, at most */
     double        one;      /* seconds on one worker, as simulated */
     double        measured; /* seconds of what was recorded, on `recorded` workers */
     int           recorded;

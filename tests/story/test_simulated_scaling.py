@@ -41,6 +41,27 @@ def more_work_is_worth_more_workers(folder):
 
 
 @test
+def volumes_do_not_wait_for_each_other(folder):
+    run("run", "-q", "-e", TEXT, "--chunk", "20x40x40", "--workers", "1", folder=folder)
+    one, many = (simulate(folder, "64", "--run", "", "--volumes", volumes, "--engine", "threads", "--cores", "64")
+                 for volumes in ("1", "50"))
+    assert many["tasks"] == 50 * one["tasks"] and many["together"] == 1
+    more = many["rows"][0]["seconds"] / one["rows"][0]["seconds"]  # start and end are there once
+    assert 5 < more <= 50.1, (one["rows"][0], many["rows"][0])
+    assert many["rows"][-1]["efficiency"] > 2 * one["rows"][-1]["efficiency"], (one["rows"][-1], many["rows"][-1])
+
+
+@test
+def very_many_tasks_are_played_together(folder):
+    run("run", "-q", "-e", TEXT, "--chunk", "20x40x40", "--workers", "1", folder=folder)
+    few, many = (simulate(folder, "64", "--run", "", "--times", times, "--volumes", "20", "--engine", "slurm", "--cores", "64",
+                          "--network", "1T", "--disk", "1T", "--stragglers", "0") for times in ("1000", "100000"))
+    assert few["together"] == 1 and many["together"] > 5 and many["tasks"] <= 4_000_000, (few["together"], many["together"])
+    for a, b in zip(few["rows"], many["rows"]):
+        assert abs(b["seconds"] / a["seconds"] / 100 - 1) < 0.05, (a, b)
+
+
+@test
 def a_slow_disk_is_named(folder):
     run("run", "-q", "-e", 'phantom("foam", [60, 200, 200]) |> write("a.npy")', "--store", "other", folder=folder)
     run("run", "-q", "-e", 'read("a.npy") |> gaussian(1) |> write("b.npy")', "--chunk", "10x50x50", "--workers", "1",
