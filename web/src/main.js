@@ -2,10 +2,10 @@
 import { html, render } from "./ui.js";
 import { getJson } from "./api.js";
 import { App } from "./app.js";
-import { isEmpty } from "./geometry.js";
+import { isEmpty, isFlat } from "./geometry.js";
 import { listenToKeys } from "./keys.js";
 import { followLink, fromHash } from "./link.js";
-import { followFiles, loadStatistics, pictures, showImage, shown, store } from "./state.js";
+import { ALL, compareWith, followFiles, loadStatistics, pictures, showImage, shown, store } from "./state.js";
 import { isBusy, views } from "./viewport.js";
 import { Watch } from "./watch.js";
 
@@ -33,6 +33,7 @@ async function start() {
     const first = pictures()[0] ?? labels;
     store.set({ image: first.id });
     showImage(first.id);
+    if (fitsBeside()) compareWith("side", ALL);
     if (broken.length) store.set({ message: `${broken[0].name}: ${broken[0].error}` });
     if (matchMedia("(max-width: 700px)").matches) store.set({ side: false, layout: "z" }); // a phone has room for one plane
     if (location.hash.length > 1) {
@@ -44,6 +45,12 @@ async function start() {
     listenToKeys();
     followLink();
     followFiles();
+}
+
+/* A few pictures that were named together are seen together; volumes keep their three planes, and can be compared by hand. */
+function fitsBeside() {
+    const all = pictures();
+    return all.length > 1 && all.length <= 4 && all.every((image) => isFlat(image) && !image.collection && !isEmpty(image));
 }
 
 /* For tests and measurements: whether something that is seen is on its way, and the state. */

@@ -55,7 +55,9 @@ function Memory({ memory }) {
     if (!memory?.times?.length) return null;
     const first = memory.times[0],
         times = memory.times.map((t) => t - first),
-        bound = times.map(() => memory.bound ?? null);
+        most = Math.max(0, ...memory.residents),
+        near = memory.bound && most > memory.bound / 10, // a bound far away would press the curve flat
+        bound = times.map(() => (near ? memory.bound : null));
     const line = (name, extra = {}) => ({ stroke: colour(name), width: 2, points: { show: false }, ...extra });
     const options = () => ({
         scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high, 1) * 1.05] } },
@@ -63,9 +65,10 @@ function Memory({ memory }) {
         series: [{}, line("--accent"), line("--quiet"), line("--bad", { dash: [6, 4] })],
     });
     return html`<section class="card" aria-label="memory"><h2>Memory</h2>
-        <p>${bytes(memory.resident)} in use${memory.bound ? `, ${bytes(memory.bound)} allowed` : ""}</p>
+        <p>${memory.resident ? `${bytes(memory.resident)} in use, ` : ""}at most ${bytes(most)}${
+            memory.bound ? ` of ${bytes(memory.bound)} allowed` : ""}</p>
         <${Curves} label="memory over time" options=${options}
-            data=${[times, memory.residents ?? bound, memory.planneds ?? bound, bound]} /></section>`;
+            data=${[times, memory.residents, memory.planneds, bound]} /></section>`;
 }
 
 function Residuals({ list }) {
@@ -169,6 +172,11 @@ function Outputs({ list, total }) {
         )}</ul></section>`;
 }
 
+/* The pipeline's file, or the beginning of a text that was given on the command line. */
+function title({ program, text, folder }) {
+    return program && program !== "-e" ? program : text ? text.split("\n", 1)[0].slice(0, 120) : folder;
+}
+
 export function Watch() {
     const [state, setState] = useState(null),
         [lost, setLost] = useState(false);
@@ -187,11 +195,11 @@ export function Watch() {
     if (!state)
         return html`<p class="nothing" role="status">
             ${lost ? "The program that shows this page does not answer." : "Looking at the run…"}</p>`;
-    return html`<div class="watch"><header><h1>Fovea</h1><p class="title">${state.program ?? state.folder}</p>
+    return html`<div class="watch"><header><h1>Fovea</h1><p class="title">${title(state)}</p>
             <p role="status" class="quiet">${lost ? "no connection: this is the last that was heard" : ""}</p></header>
         <main><${Summary} state=${state} /><${Failures} list=${state.failures} total=${state.failures_total} />
             ${(state.parts ?? []).map((part, k) => html`<${Graph} part=${part} key=${k} />`)}
-            <${Timeline} timeline=${state.timeline} /><${Memory} memory=${state.memory} /><${Residuals} list=${state.residuals} />
-            <${Outputs} list=${state.outputs} total=${state.outputs_total} /><${Processes} list=${state.processes} />
+            <${Outputs} list=${state.outputs} total=${state.outputs_total} /><${Timeline} timeline=${state.timeline} />
+            <${Memory} memory=${state.memory} /><${Residuals} list=${state.residuals} /><${Processes} list=${state.processes} />
         </main></div>`;
 }
