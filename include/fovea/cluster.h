@@ -9,6 +9,7 @@
 #ifndef FOVEA_CLUSTER_H
 #define FOVEA_CLUSTER_H
 
+#include <fovea/allowance.h>
 #include <fovea/api.h>
 #include <fovea/pipeline.h>
 
@@ -18,14 +19,15 @@ FV_API fv_status fv_pipeline_freeze(fv_pipeline *pipeline, const fv_run_options 
 #define FV_MOST_TRIES 3 /* what as many workers died on is reported and left */
 
 typedef struct fv_work_options { /* what one process does of a run */
-    int         stage;           /* last stage whose tasks are taken, from 1; 0: all */
-    bool        end;             /* takes the end of that stage too: merges, putting files together */
-    bool        wait;            /* until others have done what they claim; otherwise ends when there is nothing to take */
-    bool        finish;          /* checks all, gathers tables, builds the record */
-    bool        alone;           /* all of it, by this process or its MPI ranks: no other process works on the run */
-    int         place, places;   /* where to begin, so that equals meet rarely */
-    const char *order;           /* what to take first: "fifo", "longest" or "memory"; NULL: memory */
-    int         level;           /* number of earlier tries: how often workers may have died on what is taken */
+    int           stage;         /* last stage whose tasks are taken, from 1; 0: all */
+    bool          end;           /* takes the end of that stage too: merges, putting files together */
+    bool          wait;          /* until others have done what they claim; otherwise ends when there is nothing to take */
+    bool          finish;        /* checks all, gathers tables, builds the record */
+    bool          alone;         /* all of it, by this process or its MPI ranks: no other process works on the run */
+    int           place, places; /* where to begin, so that equals meet rarely */
+    const char   *order;         /* what to take first: "fifo", "longest" or "memory"; NULL: memory */
+    int           level;         /* number of earlier tries: how often workers may have died on what is taken */
+    fv_allowance *allowance;     /* of processors, that who started this process may change; NULL: options.workers */
 } fv_work_options;
 
 /* Works on a run. Statuses as of fv_pipeline_run; *result is set in any case. Of the options store and fresh are not used,

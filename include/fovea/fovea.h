@@ -8,6 +8,7 @@
 #include <fovea/estimate.h>
 #include <fovea/image.h>
 #include <fovea/memory.h>
+#include <fovea/pilot.h>
 #include <fovea/pipeline.h>
 #include <fovea/ranks.h>
 #include <fovea/report.h>

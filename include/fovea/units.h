@@ -11,6 +11,7 @@
 #ifndef FOVEA_UNITS_H
 #define FOVEA_UNITS_H
 
+#include <fovea/allowance.h>
 #include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
@@ -32,28 +33,34 @@ typedef struct fv_unit_end { /* of one unit, as it ends for good or is tried aga
 } fv_unit_end;
 
 typedef struct fv_units_options {
-    const char         *command; /* words with {names}; quotes group words as in a shell, and nothing else is special */
-    bool                shell;   /* the command is a text for /bin/sh; what replaces {names} is quoted */
-    const char *const  *files;   /* a unit for each */
-    int64_t             nfiles;
-    const char         *from;   /* or for each row of this table, whose columns are the {names} */
-    const char         *name;   /* column that names units; NULL: files by their names, rows by their numbers from 0 */
-    const char         *after;  /* column with names of units that must be done before, blanks or commas between them */
-    const char         *output; /* name of the file that a unit makes; {output} in the command is a temporary beside it */
-    const char         *cpus, *memory, *time; /* of a unit, or the name of a column: "2", "1.5G", "10m"; NULL: 1 and no limits */
-    const char         *order;                /* fifo, backfill, longest, memory, round-robin; NULL: fifo */
-    const char         *by;                   /* column whose values take turns in round-robin */
-    const char         *ok;                   /* exit codes that mean well, commas between; NULL: 0 */
-    int64_t             workers;              /* processors for all units; 0: those of the machine */
-    int64_t             memory_bound;         /* bytes for all units; 0: any */
-    int64_t             retries;              /* times that a unit which failed is tried again */
-    double              pause;                /* seconds before that, twice as long each time */
-    const char         *results;              /* table file for what became of each; NULL: none */
-    const char         *store;                /* folder that keeps what is done; NULL: the usual one */
-    bool                overwrite;            /* replace outputs that units did not make */
-    bool                again;                /* run all, also those that are done */
-    bool                share;                /* several processes with the same options share the units */
-    const volatile int *stop;                 /* nonzero: end what runs and return FV_ERROR_CANCELLED; may be NULL */
+    const char        *command; /* words with {names}; quotes group words as in a shell, and nothing else is special */
+    bool               shell;   /* the command is a text for /bin/sh; what replaces {names} is quoted */
+    const char *const *files;   /* a unit for each */
+    int64_t            nfiles;
+    const char        *from;   /* or for each row of this table, whose columns are the {names} */
+    const char        *name;   /* column that names units; NULL: files by their names, rows by their numbers from 0 */
+    const char        *after;  /* column with names of units that must be done before, blanks or commas between them */
+    const char        *output; /* name of the file that a unit makes; {output} in the command is a temporary beside it */
+    const char        *cpus, *memory, *time; /* of a unit, or the name of a column: "2", "1.5G", "10m"; NULL: 1 and no limits */
+    const char        *order;                /* fifo, backfill, longest, memory, round-robin; NULL: fifo */
+    const char        *by;                   /* column whose values take turns in round-robin */
+    const char        *ok;                   /* exit codes that mean well, commas between; NULL: 0 */
+    int64_t            workers;              /* processors for all units; 0: those of the machine */
+    int64_t            memory_bound;         /* bytes for all units; 0: any */
+    int64_t            retries;              /* times that a unit which failed is tried again */
+    double             pause;                /* seconds before that, twice as long each time */
+    const char        *results;              /* table file for what became of each; NULL: none */
+    const char        *store;                /* folder that keeps what is done; NULL: the usual one */
+    bool               overwrite;            /* replace outputs that units did not make */
+    bool               again;                /* run all, also those that are done */
+    bool               share;                /* several processes with the same options share the units */
+    const char        *session;              /* with share: a name by which they know each other, so that what failed in one has
+                                                failed for all; NULL: another one may try it once more */
+    fv_allowance *allowance;                 /* of processors, that somebody else divides; NULL: workers */
+    double        ends;                      /* seconds since the epoch: what would end later is not started; 0: no end */
+    bool (*over)(void *context);             /* not NULL: others do the work, and this call only tells what becomes of it, until
+                                                all is done or this says that they do no more. Now and then */
+    const volatile int *stop;                /* nonzero: end what runs and return FV_ERROR_CANCELLED; may be NULL */
     void (*ended)(void *context, const fv_unit_end *end);
     void (*progress)(void *context, const fv_units_state *state); /* now and then */
     void *context;
@@ -65,6 +72,8 @@ FV_API fv_status fv_units_list(const fv_units_options *options, char **text, fv_
  * one whose name begins so (run; NULL: the latest), and then, without a name, units. count: of all of them, also of those that
  * did not fail. The caller frees the text. */
 FV_API fv_status fv_units_logs(const char *store, const char *run, bool failed, int64_t *count, char **text, fv_error *error);
+/* Whether they could be run: every mistake is found here. *state: what is done already; *memory: most that a unit asks for. */
+FV_API fv_status fv_units_check(const fv_units_options *options, fv_units_state *state, int64_t *memory, fv_error *error);
 /* FV_OK also if units failed: state tells. */
 FV_API fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, fv_error *error);
 

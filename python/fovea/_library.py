@@ -73,7 +73,8 @@ class RunOptions(c.Structure):
 
 class WorkOptions(c.Structure):
     _fields_ = [("stage", c.c_int), ("end", c.c_bool), ("wait", c.c_bool), ("finish", c.c_bool), ("alone", c.c_bool),
-                ("place", c.c_int), ("places", c.c_int), ("order", c.c_char_p), ("level", c.c_int)]
+                ("place", c.c_int), ("places", c.c_int), ("order", c.c_char_p), ("level", c.c_int),
+                ("allowance", c.c_void_p)]
 
 
 class EstimateOptions(c.Structure):

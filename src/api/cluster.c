@@ -1,4 +1,5 @@
 /* The public face of runs on a cluster: submitting, finding, cancelling. */
+#include "api/cluster_request.h"
 #include "api/latest_run.h"
 #include "base/file.h"
 #include "cluster/jobs.h"
@@ -19,12 +20,7 @@ static void take_number(int64_t *field, int64_t value) {
     if (value > 0) *field = value;
 }
 
-static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_error *error) {
-    const char *of_pilots = o->nodes > 0 ? "--nodes" : o->mpi ? "--mpi" : o->order ? "--order" : NULL;
-    *r = fv__profile_default();
-    if (of_pilots && !o->pilot)
-        return fv_fail(error, FV_ERROR_USAGE, "%s is for a pilot: add --pilot; job arrays have --array-size and --at-once",
-                       of_pilots);
+fv_status fv__cluster_request(const fv_cluster_options *o, fv_profile *r, fv_error *error) {
     FV_TRY(fv__profile_load(r, o->profile, error));
     take_text(&r->partition, o->partition);
     take_text(&r->account, o->account);
@@ -46,6 +42,15 @@ static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_err
     if (o->work > 0) r->work = o->work;
     if (o->overwrite) r->overwrite = 1;
     return FV_OK;
+}
+
+static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_error *error) {
+    const char *of_pilots = o->nodes > 0 ? "--nodes" : o->mpi ? "--mpi" : o->order ? "--order" : NULL;
+    *r = fv__profile_default();
+    if (of_pilots && !o->pilot)
+        return fv_fail(error, FV_ERROR_USAGE, "%s is for a pilot: add --pilot; job arrays have --array-size and --at-once",
+                       of_pilots);
+    return fv__cluster_request(o, r, error);
 }
 
 static void describe(const fv_submission *s, double work, bool dry, fv_bytes *out) {

@@ -371,7 +371,8 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
                              .finish = work->finish,
                              .place = work->place,
                              .places = work->places,
-                             .level = work->level };
+                             .level = work->level,
+                             .allowance = work->allowance };
     if (!work->alone) options.engine = "threads"; /* whoever has started it: workers that claim need no ranks */
     options.fresh = false;
     fv_session *session = fv__session_new(), *before = fv__session_enter(session);

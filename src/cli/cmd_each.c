@@ -1,5 +1,6 @@
 /* fovea each: a program for each file or each row of a table. */
 #include "cli.h"
+#include "piloted.h"
 #include "pipeline_options.h"
 #include "stopping.h"
 #include <fovea/units.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *from, *name, *after, *output, *cpus, *memory, *time, *order, *by, *ok, *pause, *results, *store;
+    const char *from, *name, *after, *output, *cpus, *memory, *time, *order, *by, *ok, *pause, *results, *store, *pilot;
     int64_t     workers, retries;
     fv_size     bound;
     bool        shell, again, overwrite, share, quiet, dry_run, json;
@@ -40,6 +41,7 @@ static const fv_option options[] = {
     FV_OPTION(each_options, by, .argument = "COLUMN", .doc = "column whose values take turns in round-robin, as a user's name"),
     FV_OPTION(each_options, shell, .doc = "the command is a text for /bin/sh; what takes the place of {names} is quoted"),
     FV_OPTION(each_options, share, .doc = "several of the same command at once, here or on other machines, share the work"),
+    FV_OPTION(each_options, pilot, .argument = "NAME", .doc = "let this pilot run them (`fovea pilot start`), and wait"),
     FV_OPTION(each_options, again, .doc = "run all of them, also those that are done"),
     FV_OPTION(each_options, overwrite, .doc = "replace outputs that are there already"),
     FV_OPTION(each_options, results, .letter = 'o', .argument = "TABLE",
@@ -155,7 +157,7 @@ static int run(const void *options_, int nargs, char **args) {
     asked.ended = show_end;
     asked.progress = show_state;
     asked.context = &t;
-    fv_status status = fv_units_run(&asked, &state, &error);
+    fv_status status = o->pilot ? fv_units_piloted(o->pilot, &asked, &state, &error) : fv_units_run(&asked, &state, &error);
     clear_line(&t);
     if (status != FV_OK && status != FV_ERROR_CANCELLED) return fv_explain("each", NULL, status, &error);
     show_result(o, &state);

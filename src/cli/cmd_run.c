@@ -1,5 +1,6 @@
 /* fovea run: a pipeline from text to finished results. */
 #include "execute.h"
+#include "piloted.h"
 #include "pipeline_options.h"
 #include "placed.h"
 #include "watching.h"
@@ -14,7 +15,8 @@ typedef struct {
     FV_PIPELINE_FIELDS;
     FV_EXECUTE_FIELDS;
     const char *profile;
-    bool        pilot;
+    bool        one_job;
+    const char *pilot;
     const char *master;
     int64_t     executors;
     fv_texts    spark_conf;
@@ -29,7 +31,8 @@ static const fv_option options[] = {
     FV_EXECUTE_OPTIONS(run_options),
     FV_ALLOW_COMMANDS(run_options),
     FV_OPTION(run_options, profile, .argument = "NAME", .doc = "with --engine slurm: name of the cluster's profile"),
-    FV_OPTION(run_options, pilot, .doc = "with --engine slurm: one job whose workers fetch the tasks, instead of job arrays"),
+    FV_OPTION(run_options, one_job, .doc = "with --engine slurm: one job whose workers fetch the tasks, instead of job arrays"),
+    FV_OPTION(run_options, pilot, .argument = "NAME", .doc = "let this pilot do it (`fovea pilot start`), and wait"),
     FV_OPTION(run_options, master, .argument = "URL",
               .doc = "with --engine spark: the cluster, such as spark://host:7077, yarn, or local[4] to try it out"),
     FV_OPTION(run_options, executors, .min = 1, .max = 1e5, .argument = "N", .doc = "with --engine spark: how many executors"),
@@ -99,6 +102,10 @@ static int run(const void *options_, int nargs, char **args) {
                     o->engine);
         return FV_EXIT_REFUSED;
     }
+    if (o->pilot && o->engine) {
+        fv_complain("run", "--pilot says already where it runs; leave out --engine %s", o->engine);
+        return FV_EXIT_REFUSED;
+    }
     if (!fv_ranks_lead(o->engine, &status)) return status;
     fv_pipeline *pipeline = fv_pipeline_from_options("run", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return fv_ranks_end(status);
@@ -109,6 +116,7 @@ static int run(const void *options_, int nargs, char **args) {
         fv_pipeline_free(pipeline);
         return fv_ranks_end(FV_EXIT_REFUSED);
     }
+    if (o->pilot) return fv_execute_piloted("run", pipeline, o->pilot, &execute);
     if (o->engine && (!strcmp(o->engine, "spark") || !strcmp(o->engine, "dask"))) return run_elsewhere(o, pipeline, &execute);
     if (!o->engine || strcmp(o->engine, "slurm")) {
         int watcher = o->watch ? fv_watching_start("run", o->store) : 0;
@@ -116,9 +124,9 @@ static int run(const void *options_, int nargs, char **args) {
         fv_watching_end(watcher);
         return fv_ranks_end(status);
     }
-    job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
+    job j = { pipeline, { .profile = o->profile, .pilot = o->one_job, .overwrite = o->overwrite } };
     if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */
-        *(o->pilot ? &j.cluster.nodes : &j.cluster.array) = o->workers;
+        *(o->one_job ? &j.cluster.nodes : &j.cluster.array) = o->workers;
         j.cluster.minimum = 1e-6;
     }
     status = fv_execute_work("run", run_on_cluster, &j, pipeline, &execute);

@@ -1,6 +1,7 @@
 /* Job scripts: readable shell, made to be looked at and changed. */
 #include "cluster/job_scripts.h"
 #include "base/file.h"
+#include "cluster/slurm.h"
 #include "run/claims.h"
 #include <math.h>
 #include <stdio.h>
@@ -86,13 +87,17 @@ static void put_header(script *s) {
     char        text[32];
     const char *time = time_limit(r, job, text);
     put_option(&s->text, "time", small ? "10" : time);
-    if (job->role == FV_ROLE_PILOT) {
+    if (job->role == FV_ROLE_PILOT || job->role == FV_ROLE_AGENTS) {
         put_number(&s->text, "nodes", job->elements, "");
         put_number(&s->text, "ntasks-per-node", 1, "");
     }
-    put_number(&s->text, "cpus-per-task", small ? 1 : job->cpus, "");
+    if (small || job->cpus)
+        put_number(&s->text, "cpus-per-task", small ? 1 : job->cpus, "");
+    else
+        fv__bytes_printf(&s->text, "#SBATCH --exclusive\n");
     /* The bound is kept by the workers; the rest is for the shell, the program itself and the system's caches. */
-    put_number(&s->text, "mem", small ? 256 : (fv__job_memory(job) + (1 << 20) - 1) >> 20, "M");
+    int64_t memory = job->role == FV_ROLE_AGENTS ? job->memory : fv__job_memory(job);
+    put_number(&s->text, "mem", small ? 256 : (memory + (1 << 20) - 1) >> 20, "M");
     if (!small) put_option(&s->text, "gres", r->gres);
     if (r->mail_user && (job->role == FV_ROLE_FINISH || job->role == FV_ROLE_PILOT)) {
         put_option(&s->text, "mail-user", r->mail_user);
@@ -169,6 +174,7 @@ static void put_job(script *s) {
         fv__bytes_printf(&s->text, "# Whatever is still missing, the outputs and the tables.\n");
         break;
     case FV_ROLE_PILOT:
+    case FV_ROLE_AGENTS:
     case FV_ROLE_AGAIN: return;
     }
     fv__bytes_printf(&s->text, PUT_TRAP);
@@ -202,6 +208,20 @@ static void put_pilot(script *s) {
     fv__bytes_printf(&s->text, "exit $status\n");
 }
 
+static void put_agents(script *s) {
+    fv__bytes_printf(&s->text,
+                     "# An agent on each node, which does what `fovea run --pilot` and `fovea each --pilot` bring.\n"
+                     "ends=$(($(date +%%s) + %lld))\n" PUT_TRAP "srun --kill-on-bad-exit=0 --wait=0 ",
+                     (long long)s->job->seconds);
+    put_word(&s->text, s->program);
+    fv__bytes_printf(&s->text, " pilot serve ");
+    put_word(&s->text, s->run);
+    fv__bytes_printf(&s->text,
+                     " --ends $ends &\n" PUT_WAIT "# What was not done when the time was over goes on in the next job.\n");
+    put_requeue(s);
+    fv__bytes_printf(&s->text, "exit $status\n");
+}
+
 static void put_again(script *s) {
     fv__bytes_printf(&s->text, "# Starts only if the last job failed: submits what is missing once more.\nexec ");
     put_word(&s->text, s->program);
@@ -216,6 +236,8 @@ static fv_status write_script(script *s, fv_error *error) {
     put_settings(s);
     if (s->job->role == FV_ROLE_PILOT)
         put_pilot(s);
+    else if (s->job->role == FV_ROLE_AGENTS)
+        put_agents(s);
     else if (s->job->role == FV_ROLE_AGAIN)
         put_again(s);
     else
@@ -291,5 +313,35 @@ fv_status fv__job_scripts_write(const fv_submission *submission, const fv_profil
     free(s.here);
     free(s.run);
     free(s.program);
+    return status;
+}
+
+fv_status fv__pilot_script_submit(const char *folder, const fv_profile *profile, double seconds, int64_t *id, fv_error *error) {
+    fv_cluster_job job = { .name = "agents",
+                           .role = FV_ROLE_AGENTS,
+                           .elements = profile->nodes,
+                           .cpus = profile->cpus,
+                           .memory = profile->memory,
+                           .seconds = seconds };
+    fv_submission  submission = { .run_folder = folder, .number = 1, .folder = fv__sprintf("%s/slurm/1", folder) };
+    script         s = { .profile = profile,
+                         .submission = &submission,
+                         .job = &job,
+                         .here = realpath(".", NULL),
+                         .run = realpath(folder, NULL),
+                         .program = own_program() };
+    char          *path = fv__sprintf("%s/agents.sh", submission.folder), *words[] = { "sbatch", "--parsable", path, NULL };
+    fv_bytes       output = { 0 };
+    fv_status      status = fv__path_make_folders(submission.folder, error);
+    if (status == FV_OK) status = write_script(&s, error);
+    if (status == FV_OK) status = fv__slurm_call(words, &output, error);
+    if (status == FV_OK) *id = atoll((char *)output.data);
+    fv__bytes_release(&output);
+    fv__bytes_release(&s.text);
+    free(s.here);
+    free(s.run);
+    free(s.program);
+    free(path);
+    free(submission.folder);
     return status;
 }

@@ -15,7 +15,14 @@
 #include "cluster/cluster_profile.h"
 #include "run/budget.h"
 
-typedef enum fv_job_role { FV_ROLE_ARRAY, FV_ROLE_MERGE, FV_ROLE_FINISH, FV_ROLE_PILOT, FV_ROLE_AGAIN } fv_job_role;
+typedef enum fv_job_role {
+    FV_ROLE_ARRAY,
+    FV_ROLE_MERGE,
+    FV_ROLE_FINISH,
+    FV_ROLE_PILOT,
+    FV_ROLE_AGAIN,
+    FV_ROLE_AGENTS
+} fv_job_role;
 
 typedef struct fv_cluster_job {
     char        name[32]; /* stage-2, stage-2-merge, finish */

@@ -17,9 +17,13 @@ static void done(void *context, fv_job *job, int number, fv_status status, const
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
     (void)run_folder;
-    fv_thread_work work = {
-        .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = scheduler
-    };
+    fv_thread_work     work = { .ask = ask,
+                                .changes = changes,
+                                .wait = wait_for_change,
+                                .run = run_job,
+                                .done = done,
+                                .context = scheduler,
+                                .allowance = settings->allowance };
     fv_worker_threads *threads;
     if (settings->options.transient && fv__scheduler_single(scheduler)) { /* starting a thread takes longer than many such runs */
         fv__worker_threads_here(&work);

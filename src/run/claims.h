@@ -22,13 +22,14 @@
 
 /* What one process does of a run. */
 typedef struct fv_share {
-    const char *run_folder;
-    int         stage;         /* last one whose tasks are taken; -1: all */
-    bool        end;           /* takes the end of that stage too; those of earlier ones are always taken */
-    bool        wait;          /* until others have done what they claim; otherwise leaves when there is nothing to take */
-    bool        finish;        /* checks all, gathers tables, builds the record */
-    int         place, places; /* where to begin, so that equals meet rarely: place of places */
-    int         level;         /* number of earlier tries: strikes that work may have */
+    const char          *run_folder;
+    int                  stage;  /* last one whose tasks are taken; -1: all */
+    bool                 end;    /* takes the end of that stage too; those of earlier ones are always taken */
+    bool                 wait;   /* until others have done what they claim; otherwise leaves when there is nothing to take */
+    bool                 finish; /* checks all, gathers tables, builds the record */
+    int                  place, places; /* where to begin, so that equals meet rarely: place of places */
+    int                  level;         /* number of earlier tries: strikes that work may have */
+    struct fv_allowance *allowance;     /* of processors; NULL: not divided */
 } fv_share;
 
 enum { FV_STRIKES = 3 };

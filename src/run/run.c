@@ -658,7 +658,7 @@ static bool final(fv_status status, const fv_result *result) {
 
 fv_status fv__run_share(const fv_share *share, bool alone, fv_order order, const fv_run_options *options, fv_result **result,
                         fv_error *error) {
-    fv_run_settings settings = { .options = *options, .order = order };
+    fv_run_settings settings = { .options = *options, .order = order, .allowance = share->allowance };
     fv_program     *program;
     fv_bindings     bindings;
     fv_plan_options plan_options;

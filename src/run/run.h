@@ -14,6 +14,7 @@
 #include "exec/exec.h"
 #include "run/budget.h"
 #include "store/lease.h"
+#include <fovea/allowance.h>
 #include <fovea/pipeline.h>
 
 struct fv_share;
@@ -30,6 +31,7 @@ typedef struct fv_run_settings {
     int            ranks_workers; /* threads of a rank that were asked for */
     fv_budget      budget;        /* how the memory is divided */
     fv_order       order;         /* what to take first */
+    fv_allowance  *allowance;     /* of processors, where somebody divides them; NULL: the workers' */
 } fv_run_settings;
 
 /* ---- what a run gives back ---- */

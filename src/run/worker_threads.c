@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { ALLOWANCE_LOOK = 50000000 }; /* nanoseconds */
+
 typedef struct thread {
     fv_worker_threads *threads;
     pthread_t          id;
@@ -19,6 +21,7 @@ struct fv_worker_threads {
     pthread_mutex_t mutex;
     pthread_cond_t  room;
     int             active; /* threads that ask for a job or have one, and do not wait for the disk */
+    int             idle;   /* those that were told that there is no job now */
     int             count;
     thread          threads[];
 };
@@ -28,17 +31,46 @@ static _Thread_local struct {
     bool               computes;
 } here; /* the threads in which this thread is active, if any */
 
+/* How many may be active; with an allowance that changes while they work. */
+static int most_active(const fv_worker_threads *threads) {
+    const fv_allowance *allowance = threads->work.allowance;
+    return allowance ? FV_MIN(allowance->allowed, threads->workers) : threads->workers;
+}
+
+/* Nobody tells when an allowance grows, so it is looked at now and then. */
+static void wait_for_room(fv_worker_threads *threads) {
+    struct timespec until;
+    if (!threads->work.allowance) {
+        pthread_cond_wait(&threads->room, &threads->mutex);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ALLOWANCE_LOOK;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&threads->room, &threads->mutex, &until);
+}
+
+static void tell_use(fv_worker_threads *threads) {
+    fv_allowance *allowance = threads->work.allowance;
+    if (!allowance) return;
+    allowance->used = threads->active;
+    allowance->wanted = threads->idle ? threads->active + 1 : threads->workers;
+}
+
 /* Before asking there must be room, so that a job does not wait here for its turn; who comes back from the disk needs none. */
 static void enter(fv_worker_threads *threads, bool wait) {
     pthread_mutex_lock(&threads->mutex);
-    while (wait && threads->active >= threads->workers) pthread_cond_wait(&threads->room, &threads->mutex);
+    while (wait && threads->active >= most_active(threads)) wait_for_room(threads);
     threads->active++;
+    tell_use(threads);
     pthread_mutex_unlock(&threads->mutex);
 }
 
 static void leave(fv_worker_threads *threads) {
     pthread_mutex_lock(&threads->mutex);
     bool room = --threads->active < threads->workers;
+    tell_use(threads);
     pthread_mutex_unlock(&threads->mutex);
     if (room) pthread_cond_signal(&threads->room);
 }
@@ -46,10 +78,12 @@ static void leave(fv_worker_threads *threads) {
 /* Between two jobs a thread makes room if others came back from the disk meanwhile, else it goes on without waking anybody. */
 static void stay(fv_worker_threads *threads) {
     pthread_mutex_lock(&threads->mutex);
-    while (threads->active > threads->workers) {
+    while (threads->active > most_active(threads)) {
         threads->active--;
-        while (threads->active >= threads->workers) pthread_cond_wait(&threads->room, &threads->mutex);
+        tell_use(threads);
+        while (threads->active >= most_active(threads)) wait_for_room(threads);
         threads->active++;
+        tell_use(threads);
     }
     pthread_mutex_unlock(&threads->mutex);
 }
@@ -77,6 +111,12 @@ static void come_in(fv_worker_threads *threads) {
 static void go_out(fv_worker_threads *threads) {
     here.threads = NULL;
     leave(threads);
+}
+
+static void change_idle(fv_worker_threads *threads, int by) {
+    pthread_mutex_lock(&threads->mutex);
+    threads->idle += by;
+    pthread_mutex_unlock(&threads->mutex);
 }
 
 static void run_one(fv_worker_threads *threads, fv_job *job, fv_worker *worker, int number, double since) {
@@ -109,8 +149,10 @@ static void *work(void *argument) {
             run_one(threads, &job, worker, self->number, since);
             since = fv__now();
         } else if (offer == FV_OFFER_LATER) {
+            change_idle(threads, 1);
             go_out(threads);
             threads->work.wait(threads->work.context, seen);
+            change_idle(threads, -1);
             come_in(threads);
         }
     }

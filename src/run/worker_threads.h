@@ -10,6 +10,7 @@
 #define FV_WORKER_THREADS_H
 
 #include "run/engine.h"
+#include <fovea/allowance.h>
 
 typedef struct fv_thread_work {
     fv_offer (*ask)(void *context, fv_job *job);
@@ -17,7 +18,8 @@ typedef struct fv_thread_work {
     void (*wait)(void *context, uint64_t seen); /* until it has grown */
     fv_status (*run)(void *context, fv_job *job, fv_worker *worker, int number, fv_error *error);
     void (*done)(void *context, fv_job *job, int number, fv_status status, const fv_error *error);
-    void *context;
+    void         *context;
+    fv_allowance *allowance; /* how many may compute at once, at most the workers; NULL: all of them */
 } fv_thread_work;
 
 typedef struct fv_worker_threads fv_worker_threads;

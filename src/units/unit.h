@@ -14,7 +14,7 @@ typedef struct fv_unit_result {
     int64_t memory;               /* most that one of its processes used, bytes */
     double  started;              /* seconds since the epoch */
     char    host[65];
-    bool    kept; /* an earlier call did it */
+    bool    kept; /* an earlier call or another process did it */
     char    why[160];
 } fv_unit_result;
 
@@ -28,6 +28,8 @@ typedef struct fv_unit {
     int            nafter, *after;
     fv_unit_stand  stand;
     double         not_before;
+    int            passed; /* how often another was started while it waited for room */
+    double         waits;  /* for room, since then; 0: it does not */
     fv_unit_result result;
 } fv_unit;
 

@@ -25,6 +25,8 @@ struct fv_unit_log {
     int     fd;
     double  synced;
     bool    share, had_printed; /* earlier calls may have kept what units printed */
+    bool    own_only;           /* what other sessions did does not count */
+    char    session[33];        /* "-": none */
     char   *environment;        /* file that lists it */
     int64_t batch;              /* units in one */
     claim   claims[BATCHES];    /* alone, the first is for all units */
@@ -59,15 +61,17 @@ static fv_status be_alone(fv_unit_log *log, fv_error *error) {
     return status;
 }
 
-fv_status fv__unit_log_open(const char *store, const fv_unit_list *list, bool share, fv_unit_log **out, fv_error *error) {
+fv_status fv__unit_log_open(const fv_units_options *o, const fv_unit_list *list, fv_unit_log **out, fv_error *error) {
     fv_unit_log *log = fv__calloc(sizeof *log);
-    char        *place = fv__store_place(store, true);
+    char        *place = fv__store_place(o->store, true);
     *out = log;
     name_folder(list, place, &log->folder);
     free(place);
     FV_TRY(fv__store_check_folder(store, error));
     log->fd = -1;
-    log->share = share;
+    log->share = o->share;
+    log->own_only = o->session && o->again;
+    snprintf(log->session, sizeof log->session, "%s", o->session ? o->session : "-");
     log->batch = (list->count + BATCHES - 1) / BATCHES;
     log->printed = fv__path_inside(log->folder, "printed");
     log->path = fv__sprintf("%s/done-%s-%d.log", log->folder, fv__host_self()->name, (int)getpid());
@@ -77,7 +81,7 @@ fv_status fv__unit_log_open(const char *store, const fv_unit_list *list, bool sh
     log->fd = open(log->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (log->fd < 0) return fv_fail(error, FV_ERROR_IO, "cannot write %s", log->path);
     name_units(list, log->units);
-    return share ? FV_OK : be_alone(log, error);
+    return log->share ? FV_OK : be_alone(log, error);
 }
 
 static void give_back(fv_unit_log *log) {
@@ -100,7 +104,9 @@ void fv__unit_log_close(fv_unit_log *log) {
     free(log);
 }
 
-/* ---------------------------------------------------------------- lines: KEY CODE TRIES SECONDS CPU MEMORY STARTED HOST */
+/* ---------------------------------------------------------------- lines */
+
+/* STATE KEY CODE SIGNAL TRIES SECONDS CPU MEMORY STARTED HOST SESSION WHY, where STATE is done or failed. */
 
 typedef struct keyed {
     fv_hash  key;
@@ -116,58 +122,71 @@ static bool still_there(const fv_unit_list *list, const fv_unit *unit) {
     return there;
 }
 
-/* True: the line marks a unit that was not marked before. */
-static bool read_line(const char *line, const fv_unit_list *list, const keyed *sorted) {
+/* The unit that the line marks, and that was not marked before; NULL: none. */
+static fv_unit *read_line(const fv_unit_log *log, const char *line, const fv_unit_list *list, const keyed *sorted) {
     unsigned long long low, high;
     fv_unit_result     r = { .kept = true };
     long long          memory;
-    if (sscanf(line, "%llx %llx %d %d %lf %lf %lld %lf %64s", &low, &high, &r.code, &r.tries, &r.seconds, &r.cpu_seconds, &memory,
-               &r.started, r.host) != 9)
-        return false;
+    char               state[8], session[33];
+    int                why = 0;
+    if (sscanf(line, "%7s %llx %llx %d %d %d %lf %lf %lld %lf %64s %32s %n", state, &low, &high, &r.code, &r.signal, &r.tries,
+               &r.seconds, &r.cpu_seconds, &memory, &r.started, r.host, session, &why) != 12)
+        return NULL;
+    bool well = !strcmp(state, "done"), own = *log->session != '-' && !strcmp(session, log->session);
+    if (!own && (!well || log->own_only)) return NULL;
     keyed        wanted = { .key = { low, high } };
     const keyed *found = bsearch(&wanted, sorted, (size_t)list->count, sizeof *sorted, by_key);
-    if (!found || found->unit->stand != FV_UNIT_WAITS || !still_there(list, found->unit)) return false;
+    if (!found || found->unit->stand != FV_UNIT_WAITS || (well && !still_there(list, found->unit))) return NULL;
     r.memory = memory;
-    found->unit->stand = FV_UNIT_DONE;
+    snprintf(r.why, sizeof r.why, "%s", well ? "" : line + why);
+    found->unit->stand = well ? FV_UNIT_DONE : FV_UNIT_FAILED;
     found->unit->result = r;
-    return true;
+    return found->unit;
 }
 
-static int64_t read_log(const char *path, const fv_unit_list *list, const keyed *sorted) {
+typedef struct reading {
+    const fv_unit_log  *log;
+    const fv_unit_list *list;
+    const keyed        *sorted;
+    void (*marked)(void *context, fv_unit *unit);
+    void *context;
+} reading;
+
+static void read_log(const reading *r, const char *path) {
     fv_bytes text = { 0 };
-    int64_t  count = 0;
     if (fv__file_read_all(path, SIZE_MAX / 2, &text, NULL) == FV_OK)
         for (char *line = (char *)text.data, *end; (end = strchr(line, '\n')); line = end + 1) {
             *end = 0;
-            count += read_line(line, list, sorted);
+            fv_unit *unit = read_line(r->log, line, r->list, r->sorted);
+            if (unit && r->marked) r->marked(r->context, unit);
         }
     fv__bytes_release(&text);
-    return count;
 }
 
-int64_t fv__unit_log_read(fv_unit_log *log, fv_unit_list *list) {
-    DIR    *folder = opendir(log->folder);
-    keyed  *sorted = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *sorted);
-    int64_t count = 0;
+void fv__unit_log_read(fv_unit_log *log, fv_unit_list *list, void (*marked)(void *context, fv_unit *unit), void *context) {
+    DIR   *folder = opendir(log->folder);
+    keyed *sorted = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *sorted);
     for (int64_t u = 0; u < list->count; u++) sorted[u] = (keyed){ list->units[u].key, &list->units[u] };
     qsort(sorted, (size_t)list->count, sizeof *sorted, by_key);
+    reading r = { log, list, sorted, marked, context };
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         if (strncmp(entry->d_name, "done-", 5)) continue;
         char *path = fv__path_inside(log->folder, entry->d_name);
-        count += read_log(path, list, sorted);
+        read_log(&r, path);
         free(path);
     }
     if (folder) closedir(folder);
     free(sorted);
-    return count;
 }
 
-fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, fv_error *error) {
+fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, bool well, fv_error *error) {
     const fv_unit_result *r = &unit->result;
-    char                  line[256];
-    int length = snprintf(line, sizeof line, "%llx %llx %d %d %.6f %.6f %lld %.3f %s\n", (unsigned long long)unit->key.low,
-                          (unsigned long long)unit->key.high, r->code, r->tries, r->seconds, r->cpu_seconds, (long long)r->memory,
-                          r->started, r->host);
+    char                  line[512];
+    if (!well && *log->session == '-') return FV_OK;
+    int length =
+        snprintf(line, sizeof line, "%s %llx %llx %d %d %d %.6f %.6f %lld %.3f %s %s %s\n", well ? "done" : "failed",
+                 (unsigned long long)unit->key.low, (unsigned long long)unit->key.high, r->code, r->signal, r->tries, r->seconds,
+                 r->cpu_seconds, (long long)r->memory, r->started, r->host, log->session, well ? "" : r->why);
     if (write(log->fd, line, (size_t)length) != length)
         return fv_fail(error, FV_ERROR_IO, "cannot write %s: is the disk full?", log->path);
     if (fv__now() < log->synced + SYNC) return FV_OK;
@@ -175,14 +194,29 @@ fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, fv_error *erro
     return fv__file_sync(log->fd, log->path, error);
 }
 
+static char *printed_path(const fv_unit_log *log, const fv_unit *unit) {
+    char hex[33];
+    fv__hash_format(unit->key, hex);
+    return fv__sprintf("%s/%.16s.txt", log->printed, hex);
+}
+
+void fv__unit_log_printed(const fv_unit_log *log, const fv_unit *unit, fv_bytes *printed) {
+    char    *path = printed_path(log, unit);
+    fv_bytes text = { 0 };
+    if (fv__file_read_all(path, 1 << 22, &text, NULL) == FV_OK) {
+        const char *body = strstr((char *)text.data, "\n\n"); /* behind what became of it */
+        if (body) fv__bytes_append(printed, body + 2, text.size - (size_t)(body + 2 - (char *)text.data));
+    }
+    fv__bytes_release(&text);
+    free(path);
+}
+
 fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const char *command, bool well, const fv_bytes *printed,
                             fv_error *error) {
     const fv_unit_result *r = &unit->result;
-    char                  hex[33], memory[24];
+    char                  memory[24], *path = printed_path(log, unit);
     fv_bytes              text = { 0 };
     fv_status             status = FV_OK;
-    fv__hash_format(unit->key, hex);
-    char *path = fv__sprintf("%s/%.16s.txt", log->printed, hex);
     if (well && !printed->size) {
         if (log->had_printed || r->tries > 1) status = fv__path_remove(path, error);
     } else {

@@ -12,11 +12,15 @@
 typedef struct fv_unit_log fv_unit_log;
 
 /* In the folder of this command below the store. FV_ERROR_BUSY: another process has the same units, and does not share. */
-fv_status fv__unit_log_open(const char *store, const fv_unit_list *list, bool share, fv_unit_log **log, fv_error *error);
+fv_status fv__unit_log_open(const fv_units_options *options, const fv_unit_list *list, fv_unit_log **log, fv_error *error);
 void      fv__unit_log_close(fv_unit_log *log);
-/* Marks units as done that a log says were done; those whose file is gone are not. Gives how many are new. */
-int64_t   fv__unit_log_read(fv_unit_log *log, fv_unit_list *list);
-fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, fv_error *error);
+/* Marks units that a log says were done, but not those whose file is gone, and such as failed in this session. Calls `marked` for
+ * each, which may be NULL. */
+void fv__unit_log_read(fv_unit_log *log, fv_unit_list *list, void (*marked)(void *context, fv_unit *unit), void *context);
+/* A unit that was done or, in a session, has failed for good. */
+fv_status fv__unit_log_add(fv_unit_log *log, const fv_unit *unit, bool well, fv_error *error);
+/* What a unit printed, as it was kept; the caller releases it. */
+void fv__unit_log_printed(const fv_unit_log *log, const fv_unit *unit, fv_bytes *printed);
 /* What the unit printed, kept in a file behind what became of it; of one that ended well and printed nothing there is none. */
 fv_status fv__unit_log_keep(fv_unit_log *log, const fv_unit *unit, const char *command, bool well, const fv_bytes *printed,
                             fv_error *error);

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A unit that waits for room may be passed so often, and so many seconds long; then room is kept for it. */
+enum { MOST_PASSES = 32 };
+static const double LONGEST_WAIT = 60;
+
 typedef struct rank { /* what units are sorted by, smallest first */
     double first;
     int    unit;
@@ -58,7 +62,7 @@ static fv_status check_room(const fv_unit_queue *q, fv_error *error) {
 fv_status fv__unit_queue_init(fv_unit_queue *q, fv_unit_list *list, const char *order, int64_t cpus, int64_t memory,
                               fv_error *error) {
     rank *ranks = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *ranks);
-    *q = (fv_unit_queue){ .list = list, .cpus = cpus, .memory = memory };
+    *q = (fv_unit_queue){ .list = list, .cpus = cpus, .memory = memory, .allowed = cpus, .waiting = -1 };
     q->sequence = fv__calloc((size_t)FV_MAX(list->count, 1) * sizeof *q->sequence);
     q->backfill = !strcmp(order, "backfill");
     q->strict = q->backfill || !strcmp(order, "fifo");
@@ -78,10 +82,11 @@ void fv__unit_queue_release(fv_unit_queue *q) { free(q->sequence); }
 
 /* ---------------------------------------------------------------- the next one */
 
-static bool is_ready(const fv_unit_list *list, const fv_unit *unit, double now) {
+static bool is_ready(const fv_unit_queue *q, const fv_unit *unit, double now) {
     if (unit->stand != FV_UNIT_WAITS || unit->not_before > now) return false;
+    if (q->ends > 0 && now + (unit->limit > 0 ? unit->limit : q->longest) > q->ends) return false;
     for (int i = 0; i < unit->nafter; i++)
-        if (list->units[unit->after[i]].stand != FV_UNIT_DONE) return false;
+        if (q->list->units[unit->after[i]].stand != FV_UNIT_DONE) return false;
     return true;
 }
 
@@ -90,7 +95,7 @@ typedef struct room {
 } room;
 
 static bool fits(const fv_unit_queue *q, const fv_unit *unit, room used) {
-    return used.cpus + unit->cpus <= q->cpus && (!q->memory || used.memory + unit->memory <= q->memory);
+    return used.cpus + unit->cpus <= q->allowed && (!q->memory || used.memory + unit->memory <= q->memory);
 }
 
 static room used_after(const fv_unit_queue *q, const fv_running *places, int nplaces, double time) {
@@ -116,25 +121,50 @@ static double latest_start(const fv_unit_queue *q, const fv_unit *unit, const fv
     return best;
 }
 
-int64_t fv__unit_queue_next(fv_unit_queue *q, const fv_running *places, int nplaces, double now, int64_t *from) {
+/* From when on nothing may pass a unit that waits for room, but what ends before it can start. */
+static bool is_reserved(const fv_unit_queue *q, const fv_unit *unit, double now) {
+    return q->strict || unit->passed >= MOST_PASSES || now > unit->waits + LONGEST_WAIT;
+}
+
+int64_t fv__unit_queue_next(fv_unit_queue *q, const fv_running *places, int nplaces, double now) {
     fv_unit_list *list = q->list;
     room          used = used_after(q, places, nplaces, -1);
-    double        until = INFINITY; /* those that pass one which waits must end by then */
+    double        until = INFINITY; /* those that pass one which is reserved for must end by then */
     bool          passing = false;
+    q->waiting = -1;
     while (q->head < list->count && list->units[q->sequence[q->head]].stand != FV_UNIT_WAITS) q->head++;
-    for (int64_t i = FV_MAX(*from, q->head); i < list->count && used.cpus < q->cpus; i++) {
+    for (int64_t i = q->head; i < list->count && used.cpus < q->allowed; i++) {
         fv_unit *unit = &list->units[q->sequence[i]];
-        if (!is_ready(list, unit, now)) continue;
-        if (fits(q, unit, used) && (!passing || (unit->limit > 0 && now + unit->limit <= until))) {
-            *from = i + 1;
-            return q->sequence[i];
+        if (!is_ready(q, unit, now)) continue;
+        if (fits(q, unit, used)) {
+            if (!passing || (unit->limit > 0 && now + unit->limit <= until)) return q->sequence[i];
+            continue;
         }
-        if (!q->strict || passing) continue;
-        if (!q->backfill) return -1;
+        if (q->waiting >= 0) continue;
+        q->waiting = q->sequence[i];
+        if (!(unit->waits > 0)) unit->waits = now;
+        if (!is_reserved(q, unit, now)) continue;
         passing = true;
         until = latest_start(q, unit, places, nplaces);
+        if ((q->strict && !q->backfill) || (isinf(until) && unit->passed >= MOST_PASSES)) return -1;
     }
     return -1;
+}
+
+void fv__unit_queue_started(fv_unit_queue *q) {
+    if (q->waiting >= 0) q->list->units[q->waiting].passed++;
+}
+
+int64_t fv__unit_queue_wanted(const fv_unit_queue *q, double now, int64_t *least) {
+    int64_t wanted = 0;
+    *least = 0;
+    for (int64_t i = q->head; i < q->list->count && wanted < q->cpus; i++) {
+        const fv_unit *unit = &q->list->units[q->sequence[i]];
+        if (!is_ready(q, unit, now)) continue;
+        if (!*least) *least = unit->cpus;
+        wanted += unit->cpus;
+    }
+    return FV_MIN(wanted, q->cpus);
 }
 
 void fv__unit_queue_block(fv_unit_queue *q) {

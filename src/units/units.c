@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { MOST_AT_ONCE = 4096 };
-static const double TELL = 0.2, ASK_OTHERS = 0.5;
+static const double TELL = 0.2, ASK_OTHERS = 0.5, ASK_AGAIN = 1;
 
 typedef struct fv_units {
     const fv_units_options *options;
@@ -24,7 +24,15 @@ typedef struct fv_units {
     fv_units_state          state;
     double                  begun, told, asked;
     bool                    stopping;
+    bool                    follows;       /* others do the work */
+    bool                    others_failed; /* units did, since those behind them were last marked */
 } fv_units;
+
+static double epoch_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 static void tell(fv_units *s, bool always) {
     double now = fv__now();
@@ -66,10 +74,8 @@ static fv_status start(fv_units *s, int index, fv_error *error) {
         if (status == FV_OK) status = fv__path_remove(place->temporary, error);
         if (status != FV_OK) return status;
     }
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     unit->result.tries++;
-    unit->result.started = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    unit->result.started = epoch_now();
     char    **words = fv__unit_words(&s->list, unit, place->temporary);
     fv_status status = fv__child_start(&place->child, words, NULL, NULL, error);
     fv__words_free(words);
@@ -80,22 +86,71 @@ static fv_status start(fv_units *s, int index, fv_error *error) {
     return FV_OK;
 }
 
-static void count_kept(fv_units *s) {
-    int64_t fresh = fv__unit_log_read(s->log, &s->list);
-    s->state.done += fresh;
-    s->state.kept += fresh;
+/* Marks units behind one that failed, and counts them. */
+static void block_followers(fv_units *s) {
+    fv__unit_queue_block(&s->queue);
+    s->state.blocked = 0;
+    for (int64_t u = 0; u < s->list.count; u++) s->state.blocked += s->list.units[u].stand == FV_UNIT_BLOCKED;
+}
+
+static void tell_end(const fv_units *s, const fv_unit *unit, bool again, const fv_bytes *printed) {
+    bool        well = unit->stand == FV_UNIT_DONE;
+    char       *command = !well || printed->size ? fv__unit_command(&s->list, unit) : fv__strdup(""); /* nobody wants to know */
+    fv_unit_end told = {
+        unit->name, command, well, again, well ? NULL : unit->result.why, printed->data, (int64_t)printed->size
+    };
+    if (s->options->ended) s->options->ended(s->options->context, &told);
+    free(command);
+}
+
+/* A log says what became of a unit. */
+static void take_marked(void *context, fv_unit *unit) {
+    fv_units *s = context;
+    bool      well = unit->stand == FV_UNIT_DONE;
+    s->state.done += well;
+    s->state.kept += well && !s->follows;
+    s->state.failed += !well;
+    s->others_failed = s->others_failed || !well;
+    if (!s->follows) return;
+    fv_bytes printed = { 0 };
+    unit->result.kept = false;
+    fv__unit_log_printed(s->log, unit, &printed);
+    tell_end(s, unit, false, &printed);
+    fv__bytes_release(&printed);
+}
+
+static void look_at_others(fv_units *s) {
+    s->asked = fv__now();
+    fv__unit_log_read(s->log, &s->list, take_marked, s);
+    if (s->others_failed) block_followers(s);
+    s->others_failed = false;
+}
+
+/* Processors that may be used now, and what could be used. */
+static void look_at_allowance(fv_units *s) {
+    fv_allowance *allowance = s->options->allowance;
+    int64_t       least, used = 0;
+    if (!allowance) return;
+    for (int c = 0; c < s->nplaces; c++) used += s->places[c].unit < 0 ? 0 : s->list.units[s->places[c].unit].cpus;
+    s->queue.allowed = FV_MIN(allowance->allowed, s->queue.cpus);
+    allowance->wanted = (int)FV_MIN(used + fv__unit_queue_wanted(&s->queue, fv__now(), &least), s->queue.cpus);
+    allowance->least = (int)least;
+    allowance->used = (int)used;
 }
 
 static fv_status start_some(fv_units *s, fv_error *error) {
-    int64_t from = 0, unit;
+    int64_t index;
+    look_at_allowance(s);
     while (!s->stopping && s->running < s->nplaces &&
-           (unit = fv__unit_queue_next(&s->queue, s->places, s->nplaces, fv__now(), &from)) >= 0) {
-        bool fresh = false;
-        if (!fv__unit_log_claim(s->log, unit, &fresh)) continue;
-        if (fresh) count_kept(s);
-        if (s->list.units[unit].stand != FV_UNIT_WAITS) continue;
-        FV_TRY(start(s, (int)unit, error));
-        from = 0;
+           (index = fv__unit_queue_next(&s->queue, s->places, s->nplaces, fv__now())) >= 0) {
+        fv_unit *unit = &s->list.units[index];
+        bool     fresh = false;
+        if (!fv__unit_log_claim(s->log, index, &fresh)) unit->not_before = fv__now() + ASK_AGAIN;
+        if (fresh) look_at_others(s);
+        if (unit->stand != FV_UNIT_WAITS || unit->not_before > fv__now()) continue;
+        FV_TRY(start(s, (int)index, error));
+        fv__unit_queue_started(&s->queue);
+        look_at_allowance(s);
     }
     return FV_OK;
 }
@@ -131,7 +186,7 @@ static fv_status keep(fv_units *s, fv_running *place, fv_unit *unit, const char 
         FV_TRY(fv__paths_sync(&place->temporary, 1, error));
         FV_TRY(fv__path_replace(place->temporary, place->output, error));
     }
-    return fv__unit_log_add(s->log, unit, error);
+    return fv__unit_log_add(s->log, unit, true, error);
 }
 
 static void settle(fv_units *s, fv_unit *unit, bool well, bool again) {
@@ -147,9 +202,7 @@ static void settle(fv_units *s, fv_unit *unit, bool well, bool again) {
     } else {
         unit->stand = FV_UNIT_FAILED;
         s->state.failed++;
-        fv__unit_queue_block(&s->queue);
-        s->state.blocked = 0;
-        for (int64_t u = 0; u < s->list.count; u++) s->state.blocked += s->list.units[u].stand == FV_UNIT_BLOCKED;
+        block_followers(s);
     }
 }
 
@@ -166,13 +219,12 @@ static fv_status end(fv_units *s, fv_running *place, const fv_child_end *how, fv
         return status;
     }
     const fv_bytes *printed = &place->child.printed;
-    char           *command = why || printed->size ? fv__unit_command(&s->list, unit) : fv__strdup(""); /* nobody wants to know */
+    char           *command = why || printed->size ? fv__unit_command(&s->list, unit) : NULL;
     fv_status       status = keep(s, place, unit, command, !why, error);
     settle(s, unit, !why, again);
-    if (s->options->ended) {
-        fv_unit_end told = { unit->name, command, !why, again, why, printed->data, (int64_t)printed->size };
-        s->options->ended(s->options->context, &told);
-    }
+    if (status == FV_OK && unit->stand == FV_UNIT_FAILED) status = fv__unit_log_add(s->log, unit, false, error);
+    s->queue.longest = FV_MAX(s->queue.longest, how->seconds);
+    tell_end(s, unit, again, printed);
     free(command);
     leave(place);
     return status;
@@ -218,11 +270,11 @@ static fv_status work(fv_units *s, fv_error *error) {
     while (s->state.done + s->state.failed + s->state.blocked < s->state.units) {
         if (s->options->stop && *s->options->stop && !s->stopping) stop_all(s);
         if (s->stopping && !s->running) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on");
+        bool over = s->follows && s->options->over(s->options->context);
         FV_TRY(start_some(s, error));
-        if (!s->running && s->options->share && fv__now() > s->asked + ASK_OTHERS) {
-            s->asked = fv__now();
-            count_kept(s);
-        }
+        if (over || (s->running < FV_MAX(s->nplaces, 1) && s->options->share && fv__now() > s->asked + ASK_OTHERS))
+            look_at_others(s);
+        if (over) return FV_OK;
         wait_a_little(s);
         FV_TRY(look_at_children(s, error));
         tell(s, false);
@@ -250,15 +302,36 @@ static fv_status prepare(fv_units *s, fv_error *error) {
     if (o->results) FV_TRY(fv__unit_table_check(o->results, error));
     FV_TRY(fv__unit_list_make(o, &s->list, error));
     FV_TRY(fv__unit_queue_init(&s->queue, &s->list, o->order ? o->order : "fifo", cpus, o->memory_bound, error));
-    FV_TRY(fv__unit_log_open(o->store, &s->list, o->share, &s->log, error));
-    s->nplaces = (int)FV_MIN(cpus, MOST_AT_ONCE);
-    s->places = fv__calloc((size_t)s->nplaces * sizeof *s->places);
-    s->polled = fv__calloc((size_t)s->nplaces * 2 * sizeof *s->polled);
+    FV_TRY(fv__unit_log_open(o, &s->list, &s->log, error));
+    if (o->ends > 0) s->queue.ends = fv__now() + o->ends - epoch_now();
+    s->nplaces = o->over ? 0 : (int)FV_MIN(cpus, MOST_AT_ONCE);
+    s->places = fv__calloc((size_t)FV_MAX(s->nplaces, 1) * sizeof *s->places);
+    s->polled = fv__calloc((size_t)FV_MAX(s->nplaces, 1) * 2 * sizeof *s->polled);
     for (int c = 0; c < s->nplaces; c++)
         s->places[c] = (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 } };
     s->state.units = s->list.count;
-    if (!o->again) count_kept(s);
-    return check_existing(s, error);
+    if (!o->again || o->session) look_at_others(s);
+    s->follows = o->over != NULL;                         /* what was done before is not told */
+    return o->session ? FV_OK : check_existing(s, error); /* others of the session may have made one just now */
+}
+
+static void release(fv_units *s) {
+    for (int c = 0; c < s->nplaces; c++) leave(&s->places[c]);
+    free(s->places);
+    free(s->polled);
+    fv__unit_log_close(s->log);
+    fv__unit_queue_release(&s->queue);
+    fv__unit_list_release(&s->list);
+}
+
+fv_status fv_units_check(const fv_units_options *options, fv_units_state *state, int64_t *memory, fv_error *error) {
+    fv_units  s = { .options = options, .begun = fv__now() };
+    fv_status status = prepare(&s, error);
+    *state = s.state;
+    *memory = 0;
+    for (int64_t u = 0; u < s.list.count; u++) *memory = FV_MAX(*memory, s.list.units[u].memory);
+    release(&s);
+    return status;
 }
 
 fv_status fv_units_list(const fv_units_options *options, char **text, fv_error *error) {
@@ -298,11 +371,6 @@ fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, f
         }
     }
     *state = s.state;
-    for (int c = 0; c < s.nplaces; c++) leave(&s.places[c]);
-    free(s.places);
-    free(s.polled);
-    fv__unit_log_close(s.log);
-    fv__unit_queue_release(&s.queue);
-    fv__unit_list_release(&s.list);
+    release(&s);
     return status;
 }

@@ -266,6 +266,16 @@ def orders_do_what_their_names_say(folder):
 
 
 @test
+def a_wide_unit_is_not_passed_for_ever(folder):
+    """Units come and go in such a way that four processors are never free at once, unless they are kept free."""
+    lines = [["w", 0.01, 4, "ann"] if n == 5 else [f"s{n}", 0.02 + 0.01 * (n % 3), 1, "bob"] for n in range(120)]
+    table(folder, "t.csv", ["id", "s", "cpus", "who"], lines)
+    for order in ("round-robin", "memory", "longest"):
+        found = starts(folder, order, "--cpus", "cpus", "--by", "who", "-j", "4")
+        assert found.index("w") < 50, (order, found.index("w"))
+
+
+@test
 def memory_for_all_bounds_how_many_run_at_once(folder):
     table(folder, "t.csv", ["n"], [[n] for n in range(6)])
     each(folder, "-q", "sh -c 'echo + >> log; sleep 0.1; echo - >> log'", "--from", "t.csv", "-j", "6", "--memory", "100M",
