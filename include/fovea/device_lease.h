@@ -30,6 +30,7 @@ typedef struct fv_device_lease {
     uint64_t ticket;
     int      connection;
     char     socket[108];
+    bool     late; /* there is none because none became free in time */
 } fv_device_lease;
 
 /* Where the scheduler listens: FOVEA_DEVICES, else the node's (/run/fovea/devices.sock) if there is one, else the user's own. */

@@ -3,6 +3,7 @@
 #define FOVEA_DEVICES_H
 
 #include <fovea/api.h>
+#include <fovea/device_lease.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +35,20 @@ typedef struct fv_devices_options {
 } fv_devices_options;
 
 FV_API fv_status fv_devices_serve(const fv_devices_options *options, fv_error *error);
+
+/* A lease for a program that is started: with the variables of its environment by which the usual runtimes see this device and no
+ * other. Under Slurm only devices of the job are given. */
+typedef struct fv_device_grant {
+    fv_device_lease lease;
+    int             count;
+    char            variables[7][160]; /* "CUDA_VISIBLE_DEVICES=1" */
+    char           *settings[8];       /* the same, ended by NULL */
+} fv_device_grant;
+
+/* As fv_device_lease_take. FV_ERROR_BUSY: none became free in time. It must not be moved in memory. */
+FV_API fv_status fv_device_grant_take(const char *socket, int64_t memory, double seconds, fv_device_grant *grant,
+                                      fv_error *error);
+/* Also of one that was not had. */
+FV_API void fv_device_grant_return(fv_device_grant *grant);
 
 #endif

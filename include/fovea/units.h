@@ -42,25 +42,27 @@ typedef struct fv_units_options {
     const char        *after;  /* column with names of units that must be done before, blanks or commas between them */
     const char        *output; /* name of the file that a unit makes; {output} in the command is a temporary beside it */
     const char        *cpus, *memory, *time; /* of a unit, or the name of a column: "2", "1.5G", "10m"; NULL: 1 and no limits */
-    const char        *order;                /* fifo, backfill, longest, memory, round-robin; NULL: fifo */
-    const char        *by;                   /* column whose values take turns in round-robin */
-    const char        *ok;                   /* exit codes that mean well, commas between; NULL: 0 */
-    int64_t            workers;              /* processors for all units; 0: those of the machine */
-    int64_t            memory_bound;         /* bytes for all units; 0: any */
-    int64_t            retries;              /* times that a unit which failed is tried again */
-    double             pause;                /* seconds before that, twice as long each time */
-    const char        *results;              /* table file for what became of each; NULL: none */
-    const char        *store;                /* folder that keeps what is done; NULL: the usual one */
-    bool               overwrite;            /* replace outputs that units did not make */
-    bool               again;                /* run all, also those that are done */
-    bool               share;                /* several processes with the same options share the units */
-    const char        *session;              /* with share: a name by which they know each other, so that what failed in one has
-                                                failed for all; NULL: another one may try it once more */
-    fv_allowance *allowance;                 /* of processors, that somebody else divides; NULL: workers */
-    double        ends;                      /* seconds since the epoch: what would end later is not started; 0: no end */
-    bool (*over)(void *context);             /* not NULL: others do the work, and this call only tells what becomes of it, until
-                                                all is done or this says that they do no more. Now and then */
-    const volatile int *stop;                /* nonzero: end what runs and return FV_ERROR_CANCELLED; may be NULL */
+    const char        *ranks;                /* of MPI, or the name of a column: so many times the processors; NULL: 1 */
+    const char        *device;       /* memory of a device that a unit uses, or the name of a column; NULL: it needs none */
+    const char        *order;        /* fifo, backfill, longest, memory, round-robin; NULL: fifo */
+    const char        *by;           /* column whose values take turns in round-robin */
+    const char        *ok;           /* exit codes that mean well, commas between; NULL: 0 */
+    int64_t            workers;      /* processors for all units; 0: those of the machine */
+    int64_t            memory_bound; /* bytes for all units; 0: any */
+    int64_t            retries;      /* times that a unit which failed is tried again */
+    double             pause;        /* seconds before that, twice as long each time */
+    const char        *results;      /* table file for what became of each; NULL: none */
+    const char        *store;        /* folder that keeps what is done; NULL: the usual one */
+    bool               overwrite;    /* replace outputs that units did not make */
+    bool               again;        /* run all, also those that are done */
+    bool               share;        /* several processes with the same options share the units */
+    const char        *session;      /* with share: a name by which they know each other, so that what failed in one has
+                                        failed for all; NULL: another one may try it once more */
+    fv_allowance *allowance;         /* of processors, that somebody else divides; NULL: workers */
+    double        ends;              /* seconds since the epoch: what would end later is not started; 0: no end */
+    bool (*over)(void *context);     /* not NULL: others do the work, and this call only tells what becomes of it, until
+                                        all is done or this says that they do no more. Now and then */
+    const volatile int *stop;        /* nonzero: end what runs and return FV_ERROR_CANCELLED; may be NULL */
     void (*ended)(void *context, const fv_unit_end *end);
     void (*progress)(void *context, const fv_units_state *state); /* now and then */
     void *context;

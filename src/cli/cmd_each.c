@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *from, *name, *after, *output, *cpus, *memory, *time, *order, *by, *ok, *pause, *results, *store, *pilot;
-    int64_t     workers, retries;
-    fv_size     bound;
-    bool        shell, again, overwrite, share, quiet, dry_run, json;
+    const char *from, *name, *after, *output, *cpus, *memory, *time, *ranks, *device, *order, *by, *ok, *pause, *results, *store,
+        *pilot;
+    int64_t workers, retries;
+    fv_size bound;
+    bool    shell, again, overwrite, share, quiet, dry_run, json;
 } each_options;
 
 static const fv_option options[] = {
@@ -29,6 +30,11 @@ static const fv_option options[] = {
               .doc = "memory that one program may use, or the column that says so; one that uses more is ended"),
     FV_OPTION(each_options, time, .argument = "TIME",
               .doc = "how long one program may run, as 30s or 10m, or the column that says so; then it is ended"),
+    FV_OPTION(each_options, ranks, .argument = "N",
+              .doc =
+                  "MPI ranks of one program, or the column that says so; started by srun inside of a Slurm job, else by mpiexec"),
+    FV_OPTION(each_options, device, .argument = "SIZE",
+              .doc = "memory of a device that one program uses, or the column that says so; the node's scheduler gives it one"),
     FV_OPTION(each_options, retries, .argument = "N", .max = 1000, .doc = "try one that failed so many times more"),
     FV_OPTION(each_options, pause, .argument = "TIME", .def = "1s", .doc = "before it is tried again; twice as long each time"),
     FV_OPTION(each_options, ok, .argument = "CODES", .def = "0", .doc = "exit codes that mean that all is well, as 0,2"),
@@ -112,6 +118,8 @@ static bool make_options(const each_options *o, int nargs, char **args, fv_units
         .cpus = o->cpus,
         .memory = o->memory,
         .time = o->time,
+        .ranks = o->ranks,
+        .device = o->device,
         .order = o->order,
         .by = o->by,
         .ok = o->ok,

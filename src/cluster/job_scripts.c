@@ -105,7 +105,7 @@ static void put_header(script *s) {
     }
     char signal[32];
     snprintf(signal, sizeof signal, "B:TERM@%d", grace(time));
-    if (!small) put_option(&s->text, "signal", signal);
+    if (!small && job->role != FV_ROLE_AGENTS) put_option(&s->text, "signal", signal); /* agents know when their time is over */
     fv__bytes_printf(&s->text, "\n");
     free(log);
 }

@@ -26,16 +26,14 @@ static int find_cramped(const fv_share_of *shares, int count) {
         if (shares[i].allowance->wanted > shares[i].allowance->used && (poorest < 0 || shares[i].served < shares[poorest].served))
             poorest = i;
     if (poorest < 0) return -1;
-    const fv_share_of *s = &shares[poorest];
-    return s->target - s->allowance->used < s->allowance->least ? poorest : -1;
+    return shares[poorest].target < shares[poorest].allowance->least ? poorest : -1;
 }
 
 void fv__shares_divide(fv_share_of *shares, int count, int cpus) {
     fill(shares, count, cpus, -1);
     int cramped = find_cramped(shares, count);
     if (cramped >= 0) {
-        fv_allowance *a = shares[cramped].allowance;
-        shares[cramped].target = FV_MIN(a->used + a->least, cpus);
+        shares[cramped].target = FV_MIN(shares[cramped].allowance->least, cpus);
         fill(shares, count, cpus - shares[cramped].target, cramped);
     }
     int room = cpus;

@@ -3,9 +3,11 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/program.h"
+#include "base/rank_words.h"
 #include "op/axes.h"
 #include "op/params.h"
 #include "op/whole_file.h"
+#include <fovea/devices.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,6 +102,8 @@ static fv_status check_limits(const fv_program_params *p, fv_error *error) {
     double  seconds;
     if (p->memory && *p->memory && (!fv_size_parse(p->memory, &bytes) || bytes <= 0))
         return fv_fail(error, FV_ERROR_USAGE, "memory = \"%s\": a size such as \"2G\" belongs here", p->memory);
+    if (p->device && *p->device && (!fv_size_parse(p->device, &bytes) || bytes <= 0))
+        return fv_fail(error, FV_ERROR_USAGE, "device = \"%s\": memory of a device such as \"1G\" belongs here", p->device);
     if (p->time && *p->time && (!fv_time_parse(p->time, &seconds) || !(seconds > 0)))
         return fv_fail(error, FV_ERROR_USAGE, "time = \"%s\": a time such as \"30s\" or \"10m\" belongs here", p->time);
     return FV_OK;
@@ -154,7 +158,7 @@ fv_status fv__program_identity(const void *params, fv_hasher *hasher, fv_error *
 
 fv_program_needs fv__program_needs(const void *params) {
     const fv_program_params *p = params;
-    fv_program_needs         needs = { .cpus = p->cpus };
+    fv_program_needs         needs = { .cpus = p->cpus * p->ranks };
     if (p->memory && *p->memory) fv_size_parse(p->memory, &needs.memory);
     return needs;
 }
@@ -168,6 +172,7 @@ typedef struct task {
     names                    names;
     char                    *output;
     char                   **words;
+    fv_device_grant          device;
     fv_child                 child;
     fv_child_end             end;
 } task;
@@ -191,13 +196,26 @@ static fv_status make_words(task *t, fv_error *error) {
     fv_status status = fv__words_parse(t->params->command, t->params->shell, t->names.name, &words, error);
     if (status == FV_OK) t->words = fv__words_make(&words, t->names.name, t->names.value);
     fv__words_release(&words);
+    if (status == FV_OK) t->words = fv__rank_words(t->words, t->params->ranks, error);
+    return t->words ? status : error->code;
+}
+
+/* Waits for a device, as long as the run goes on. */
+static fv_status take_device(task *t, fv_error *error) {
+    const volatile int *cancel = t->job->run->cancel;
+    int64_t             memory = 0;
+    fv_status           status = FV_OK;
+    if (t->params->device && *t->params->device) fv_size_parse(t->params->device, &memory);
+    while (memory && (status = fv_device_grant_take(NULL, memory, 1, &t->device, error)) == FV_ERROR_BUSY)
+        if (cancel && *cancel) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
     return status;
 }
 
 static fv_status run_program(task *t, fv_error *error) {
     char  threads[48], itk[72], *temporary = fv__sprintf("TMPDIR=%s", t->folder.path);
-    char *settings[] = { temporary, threads, itk, NULL };
-    bool  prints = !is_used(t->params->command, "output");
+    char *settings[4 + FV_COUNT(t->device.settings)] = { temporary, threads, itk };
+    for (int i = 0; i < t->device.count; i++) settings[3 + i] = t->device.settings[i];
+    bool prints = !is_used(t->params->command, "output");
     snprintf(threads, sizeof threads, "OMP_NUM_THREADS=%lld", (long long)t->params->cpus);
     snprintf(itk, sizeof itk, "ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS=%lld", (long long)t->params->cpus);
     t->child = (fv_child){ .memory = fv__program_needs(t->params).memory, .settings = settings, .file_size = t->job->most };
@@ -273,7 +291,9 @@ static fv_status do_task(task *t, fv_error *error) {
     FV_TRY(fv__program_folder_make(&t->folder, error));
     FV_TRY(stage_inputs(t, error));
     FV_TRY(make_words(t, error));
+    FV_TRY(take_device(t, error));
     FV_TRY(run_program(t, error));
+    fv_device_grant_return(&t->device);
     if (t->job->run->cancel && *t->job->run->cancel) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
     bool failed = judge(t, why, sizeof why);
     keep_log(t, failed ? why : NULL);
@@ -283,9 +303,11 @@ static fv_status do_task(task *t, fv_error *error) {
 
 fv_status fv__program_do(const fv_program_job *job, fv_error *error) {
     task t = { .job = job, .params = job->run->need.params, .child = { .pipe = -1, .pidfd = -1, .file = -1 }, .folder.lock = -1 };
+    t.device.lease.connection = -1;
     fv_status status = do_task(&t, error);
+    fv_device_grant_return(&t.device);
     fv__child_release(&t.child);
-    fv__words_free(t.words);
+    if (t.words) fv__words_free(t.words);
     fv__program_folder_remove(&t.folder);
     fv__arena_release(&t.names.arena);
     free(t.output);
@@ -308,9 +330,14 @@ void fv__program_need_whole(const fv_need *n, fv_region *in) {
     }
 }
 
-void fv__program_take_whole(const fv_run *r, fv_program_job *job) {
+fv_status fv__program_run_whole(fv_run *r, int64_t most, fv_status (*take)(void *context, const char *path, fv_error *error),
+                                fv_error *error) {
+    const fv_program_params *p = r->need.params;
+    fv_program_job job = { .run = r, .ending = p->output, .most = most, .slice = -1, .take = take, .context = r->partial };
+    if (!fv__program_is_first(&r->need)) return FV_OK;
     for (int k = 0; k < FV_PROGRAM_NINPUTS; k++)
-        if (r->in[k]) job->inputs[k] = (fv_program_input){ &r->need.in[k]->image, *r->in[k] };
+        if (r->in[k]) job.inputs[k] = (fv_program_input){ &r->need.in[k]->image, *r->in[k] };
+    return fv__program_do(&job, error);
 }
 
 fv_status fv__program_partial(fv_finish *f, fv_bytes *out, fv_error *error) {

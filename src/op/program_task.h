@@ -22,6 +22,8 @@
     const char *time;                                                                                                            \
     const char *ok;                                                                                                              \
     const char *version;                                                                                                         \
+    int64_t     ranks;                                                                                                           \
+    const char *device;                                                                                                          \
     bool        shell
 
 typedef struct fv_program_params { /* as which the parameters of any of them may be looked at */
@@ -44,6 +46,12 @@ typedef struct fv_program_params { /* as which the parameters of any of them may
         FV_PARAM(type, version, .def = "",                                                                                       \
                  .doc = "an option such as \"--version\", for which the program prints its version, or any text; another "       \
                         "version computes anew"),                                                                                \
+        FV_PARAM(type, ranks, .def = "1", .min = 1, .max = 4096,                                                                 \
+                 .doc = "MPI ranks of the program, each with so many processors; they are started by srun inside of a Slurm "    \
+                        "job, else by mpiexec"),                                                                                 \
+        FV_PARAM(type, device, .def = "",                                                                                        \
+                 .doc = "memory of a device that it uses, such as \"1G\": it gets one from the node's scheduler (fovea devices " \
+                        "serve), and its environment names it"),                                                                 \
         FV_PARAM(type, shell, .def = "false",                                                                                    \
                  .doc = "the command is a text for /bin/sh; what takes the place of names is quoted")
 
@@ -85,8 +93,9 @@ fv_status fv__program_do(const fv_program_job *job, fv_error *error);
 /* For fv_pass.need: the chunk at the start needs all of every input. */
 void fv__program_need_whole(const fv_need *n, fv_region *in);
 bool fv__program_is_first(const fv_need *n);
-/* Fills the inputs of a job from whole blocks. */
-void fv__program_take_whole(const fv_run *r, fv_program_job *job);
+/* For fv_pass.run: the chunk at the start runs the program; take gets the pass's partial. */
+fv_status fv__program_run_whole(fv_run *r, int64_t most, fv_status (*take)(void *context, const char *path, fv_error *error),
+                                fv_error *error);
 /* The only partial that is not empty; the caller frees it. */
 fv_status fv__program_partial(fv_finish *f, fv_bytes *out, fv_error *error);
 

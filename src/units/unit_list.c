@@ -316,6 +316,7 @@ static void set_keys(fv_unit_list *list, bool files) {
         fv__hasher_init(&hasher);
         fv__hasher_add(&hasher, &base, sizeof base);
         for (int i = 0; words[i]; i++) fv__hasher_text(&hasher, words[i]);
+        if (unit->ranks > 1) fv__hasher_int(&hasher, unit->ranks);
         if (files && fv__file_identify(unit->values[0], &id, NULL) == FV_OK) {
             fv__hasher_int(&hasher, id.size);
             fv__hasher_int(&hasher, id.mtime_ns);
@@ -373,10 +374,13 @@ fv_status fv__unit_list_make(const fv_units_options *o, fv_unit_list *list, fv_e
     if (o->output && !strstr(o->command, "{output}"))
         return fv_fail(error, FV_ERROR_USAGE, "--output needs the word {output} in the command, where it takes its place");
     FV_TRY(check_program(list, error));
-    for (int64_t u = 0; u < list->count; u++) list->units[u].cpus = 1;
+    for (int64_t u = 0; u < list->count; u++) list->units[u].cpus = list->units[u].ranks = 1;
     FV_TRY(take_request(list, "cpus", o->cpus, offsetof(fv_unit, cpus), parse_cpus, "a number of processors", error));
     FV_TRY(take_request(list, "memory", o->memory, offsetof(fv_unit, memory), parse_memory, "a size such as 2G", error));
     FV_TRY(take_request(list, "time", o->time, offsetof(fv_unit, limit), parse_limit, "a time such as 30s or 10m", error));
+    FV_TRY(take_request(list, "ranks", o->ranks, offsetof(fv_unit, ranks), parse_cpus, "a number of ranks", error));
+    FV_TRY(take_request(list, "device", o->device, offsetof(fv_unit, device), parse_memory, "a size such as 1G", error));
+    for (int64_t u = 0; u < list->count; u++) list->units[u].cpus *= list->units[u].ranks;
     FV_TRY(take_names(o, list, error));
     FV_TRY(take_after(o, list, error));
     if (o->output) FV_TRY(check_outputs(list, error));

@@ -67,7 +67,7 @@ fv_status fv__unit_log_open(const fv_units_options *o, const fv_unit_list *list,
     *out = log;
     name_folder(list, place, &log->folder);
     free(place);
-    FV_TRY(fv__store_check_folder(store, error));
+    FV_TRY(fv__store_check_folder(o->store, error));
     log->fd = -1;
     log->share = o->share;
     log->own_only = o->session && o->again;

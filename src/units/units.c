@@ -1,6 +1,7 @@
 /* The call that runs units: starts what fits, waits, keeps what is done. */
 #include "base/file.h"
 #include "base/host.h"
+#include "base/rank_words.h"
 #include "units/unit_log.h"
 #include "units/unit_queue.h"
 #include "units/unit_table.h"
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 enum { MOST_AT_ONCE = 4096 };
-static const double TELL = 0.2, ASK_OTHERS = 0.5, ASK_AGAIN = 1;
+static const double TELL = 0.2, ASK_OTHERS = 0.5, ASK_AGAIN = 1, DEVICE_WAIT = 0.05, DEVICE_AGAIN = 0.1;
 
 typedef struct fv_units {
     const fv_units_options *options;
@@ -54,9 +55,10 @@ static int free_place(const fv_units *s) {
 
 static void leave(fv_running *place) {
     fv__child_release(&place->child);
+    fv_device_grant_return(&place->device);
     free(place->output);
     free(place->temporary);
-    *place = (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 } };
+    *place = (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 }, .device.lease.connection = -1 };
 }
 
 static fv_status start(fv_units *s, int index, fv_error *error) {
@@ -65,6 +67,12 @@ static fv_status start(fv_units *s, int index, fv_error *error) {
     leave(place);
     place->child.limit = unit->limit;
     place->child.memory = unit->memory;
+    if (unit->device) {
+        fv_status had = fv_device_grant_take(NULL, unit->device, DEVICE_WAIT, &place->device, error);
+        if (had == FV_ERROR_BUSY) unit->not_before = fv__now() + DEVICE_AGAIN;
+        if (had != FV_OK) return had == FV_ERROR_BUSY ? FV_OK : had;
+        place->child.settings = place->device.settings;
+    }
     place->output = fv__unit_output(&s->list, unit);
     if (place->output) {
         place->temporary = fv__unit_temporary(place->output, unit);
@@ -76,9 +84,9 @@ static fv_status start(fv_units *s, int index, fv_error *error) {
     }
     unit->result.tries++;
     unit->result.started = epoch_now();
-    char    **words = fv__unit_words(&s->list, unit, place->temporary);
-    fv_status status = fv__child_start(&place->child, words, NULL, NULL, error);
-    fv__words_free(words);
+    char    **words = fv__rank_words(fv__unit_words(&s->list, unit, place->temporary), unit->ranks, error);
+    fv_status status = words ? fv__child_start(&place->child, words, NULL, NULL, error) : error->code;
+    if (words) fv__words_free(words);
     if (status != FV_OK) return status;
     place->unit = index;
     unit->stand = FV_UNIT_RUNS;
@@ -149,6 +157,7 @@ static fv_status start_some(fv_units *s, fv_error *error) {
         if (fresh) look_at_others(s);
         if (unit->stand != FV_UNIT_WAITS || unit->not_before > fv__now()) continue;
         FV_TRY(start(s, (int)index, error));
+        if (unit->stand != FV_UNIT_RUNS) break; /* no device is free: those that run are looked at first */
         fv__unit_queue_started(&s->queue);
         look_at_allowance(s);
     }
@@ -210,9 +219,10 @@ static fv_status end(fv_units *s, fv_running *place, const fv_child_end *how, fv
     fv_unit *unit = &s->list.units[place->unit];
     take_end(&unit->result, how);
     const char *why = judge(s, place, how, &unit->result);
-    bool        again = why && !s->stopping && unit->result.tries <= s->options->retries;
+    bool        stopped = s->stopping || (s->queue.ends > 0 && fv__now() > s->queue.ends); /* or the system did, at the end */
+    bool        again = why && unit->result.tries <= s->options->retries;
     s->running--;
-    if (why && s->stopping) { /* ended because we asked for it */
+    if (why && stopped) { /* it did not fail by itself */
         unit->stand = FV_UNIT_WAITS;
         fv_status status = place->temporary ? fv__path_remove(place->temporary, error) : FV_OK;
         leave(place);
@@ -308,7 +318,8 @@ static fv_status prepare(fv_units *s, fv_error *error) {
     s->places = fv__calloc((size_t)FV_MAX(s->nplaces, 1) * sizeof *s->places);
     s->polled = fv__calloc((size_t)FV_MAX(s->nplaces, 1) * 2 * sizeof *s->polled);
     for (int c = 0; c < s->nplaces; c++)
-        s->places[c] = (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 } };
+        s->places[c] =
+            (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 }, .device.lease.connection = -1 };
     s->state.units = s->list.count;
     if (!o->again || o->session) look_at_others(s);
     s->follows = o->over != NULL;                         /* what was done before is not told */

@@ -15,10 +15,11 @@ typedef struct field {
     { #name, kind, offsetof(fv_units_options, name) }
 
 static const field fields[] = {
-    FIELD(command, TEXT), FIELD(shell, FLAG), FIELD(from, TEXT),      FIELD(name, TEXT),          FIELD(after, TEXT),
-    FIELD(output, TEXT),  FIELD(cpus, TEXT),  FIELD(memory, TEXT),    FIELD(time, TEXT),          FIELD(order, TEXT),
-    FIELD(by, TEXT),      FIELD(ok, TEXT),    FIELD(workers, WHOLE),  FIELD(memory_bound, WHOLE), FIELD(retries, WHOLE),
-    FIELD(pause, REAL),   FIELD(store, TEXT), FIELD(overwrite, FLAG), FIELD(again, FLAG),
+    FIELD(command, TEXT),       FIELD(shell, FLAG),    FIELD(from, TEXT),   FIELD(name, TEXT),  FIELD(after, TEXT),
+    FIELD(output, TEXT),        FIELD(cpus, TEXT),     FIELD(memory, TEXT), FIELD(time, TEXT),  FIELD(ranks, TEXT),
+    FIELD(device, TEXT),        FIELD(order, TEXT),    FIELD(by, TEXT),     FIELD(ok, TEXT),    FIELD(workers, WHOLE),
+    FIELD(memory_bound, WHOLE), FIELD(retries, WHOLE), FIELD(pause, REAL),  FIELD(store, TEXT), FIELD(overwrite, FLAG),
+    FIELD(again, FLAG),
 };
 
 char *fv__units_text(const fv_units_options *o) {

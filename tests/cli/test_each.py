@@ -4,13 +4,15 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, ROOT, main, run, test, wait_for
+from device_service import Service
+from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for
 
 PYTHON = "/usr/bin/python3"
 
@@ -285,6 +287,59 @@ def memory_for_all_bounds_how_many_run_at_once(folder):
         running += 1 if sign == "+" else -1
         most = max(most, running)
     assert most == 2, most
+
+
+# ---- ranks and devices
+
+SUM_OF_RANKS = """#include <mpi.h>
+#include <stdio.h>
+int main(int n, char **words) {
+    int rank, sum;
+    MPI_Init(&n, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    FILE *file = rank ? NULL : fopen(words[1], "w");
+    if (file) fprintf(file, "%d\\n", sum), fclose(file);
+    return MPI_Finalize();
+}
+"""
+
+
+@test
+def programs_of_mpi_are_units_and_commands(folder):
+    if not shutil.which("mpicc.mpich") or not shutil.which("mpiexec.mpich"):
+        raise Skip("no MPICH: apt-get install mpich")
+    put(folder, "sum.c", SUM_OF_RANKS)
+    subprocess.run(["mpicc.mpich", "sum.c", "-o", "sum"], cwd=folder, check=True)
+    mpich = {"FOVEA_MPIEXEC": "mpiexec.mpich"}
+    table(folder, "t.csv", ["n"], [[1], [2], [4]])
+    each(folder, "-q", "./sum {output} {n}", "--from", "t.csv", "--ranks", "n", "-j", "4", "--output", "{n}.txt",
+         environment=mpich)
+    assert [pathlib.Path(folder, f"{n}.txt").read_text() for n in (1, 2, 4)] == ["0\n", "1\n", "6\n"]
+    assert "asks for 4 processors" in each(folder, "./sum {n}", "--from", "t.csv", "--ranks", "n", "-j", "2", code=2).stderr
+    number = run("run", "--allow-commands", "-e", 'command_number("./sum {output} {input}", input = phantom("cells", [9, 9]), '
+                 'ranks = 3)', folder=folder, environment=mpich)
+    assert number.stdout == "3\n", number.stdout
+    none = each(folder, "/bin/true {}", "a", "--ranks", "2", "-j", "2", code=2,
+                environment={"PATH": "/nowhere", "FOVEA_MPIEXEC": "", "SLURM_JOB_ID": ""})
+    assert "neither srun nor mpiexec" in none.stderr, none.stderr
+
+
+@test
+def devices_are_leased_for_units_and_commands(folder):
+    with Service(folder, devices=["a:2G", "b:2G"]) as service:
+        there = {"FOVEA_DEVICES": service.path}
+        said = each(folder, "sh -c 'echo $FOVEA_DEVICE $CUDA_VISIBLE_DEVICES $FOVEA_DEVICE_MEMORY; sleep 0.2' {}", *"abcdef",
+                    "-j", "6", "--device", "1500M", "-o", "units.csv", environment=there).stdout.split()
+        assert sorted(said[::3]) == ["0"] * 3 + ["1"] * 3 and said[::3] == said[1::3], said
+        assert set(said[2::3]) == {str(1500 << 20)}, said
+        times = [(float(row["started"]), float(row["started"]) + float(row["seconds"])) for row in rows(folder)]
+        assert all(sum(start <= at < end for start, end in times) <= 2 for at, _ in times), times
+        number = run("run", "--allow-commands", "-e", 'command_number("sh -c \'echo $FOVEA_DEVICE_MEMORY\' {input}", input = '
+                     'phantom("cells", [9, 9]), device = "1G")', folder=folder, environment=there)
+        assert number.stdout.strip() == str(1 << 30), number.stdout
+        assert "no device has" in each(folder, "true {}", "x", "--device", "9G", code=2, environment=there).stderr
+    assert "fovea devices serve" in each(folder, "true {}", "y", "--device", "1G", code=2, environment=there).stderr
 
 
 @test

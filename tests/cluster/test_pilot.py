@@ -173,6 +173,9 @@ def a_pilot_in_a_job_of_slurm_is_shared(folder):
             printed, errors = programs.communicate(timeout=PATIENCE)
             assert programs.returncode == 0, errors
             assert len(set(printed.split())) == 2, printed  # both nodes had some
+            ranks = run("each", "sh -c 'echo $SLURM_PROCID of $SLURM_NTASKS' {}", "a", "b", "--ranks", "2", "-j", "2", "--pilot",
+                        "p", folder=folder, environment=cluster.environment).stdout
+            assert sorted(ranks.split("\n")) == ["", "0 of 2", "0 of 2", "1 of 2", "1 of 2"], ranks
         wait_for("its end", lambda: pilot.status()["state"] == "ended")
 
 

@@ -43,17 +43,7 @@ static fv_status take(void *context, const char *path, fv_error *error) {
     return status;
 }
 
-static fv_status run(fv_run *r, fv_error *error) {
-    fv_program_job job = { .run = r,
-                           .ending = ((const command_number *)r->need.params)->output,
-                           .most = MOST,
-                           .slice = -1,
-                           .take = take,
-                           .context = r->partial };
-    if (!fv__program_is_first(&r->need)) return FV_OK;
-    fv__program_take_whole(r, &job);
-    return fv__program_do(&job, error);
-}
+static fv_status run(fv_run *r, fv_error *error) { return fv__program_run_whole(r, MOST, take, error); }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     fv_bytes  number = { 0 };
