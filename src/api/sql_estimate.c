@@ -107,6 +107,36 @@ static fv_status parse_item(query *q, part text, fv_error *error) {
     return FV_OK;
 }
 
+static bool same(part a, part b) {
+    return a.end - a.begin == b.end - b.begin && !sqlite3_strnicmp(a.begin, b.begin, (int)(a.end - a.begin));
+}
+
+/* The item that a term of GROUP BY or ORDER BY means: its text, its name or its place; NULL: none. */
+static const item *meant_item(const query *q, part term) {
+    for (int i = 0; i < q->nitems; i++) {
+        char place[16];
+        int  n = snprintf(place, sizeof place, "%d", i + 1);
+        if (same(term, q->items[i].text) || same(term, q->items[i].name) || same(term, (part){ place, place + n }))
+            return &q->items[i];
+    }
+    return NULL;
+}
+
+/* The columns that make groups must be those of SELECT: rows of the answer are told apart by them. */
+static fv_status check_groups(const query *q, fv_error *error) {
+    bool named[MOST_VALUES] = { 0 };
+    int  n = 0;
+    for (const char *p = q->group.begin; p < q->group.end;) {
+        const char *comma = find(p, q->group.end, ",");
+        const item *one = meant_item(q, trimmed(p, comma));
+        if (!one || one->function) return refuse("what GROUP BY names must stand behind SELECT too", trimmed(p, comma), error);
+        n += !named[one - q->items];
+        named[one - q->items] = true;
+        p = comma + 1;
+    }
+    return n == q->ngroups ? FV_OK : refuse("a column that is no sum must stand behind GROUP BY", q->list, error);
+}
+
 static fv_status parse(query *q, const char *text, fv_error *error) {
     part        all = trimmed(text, text + strlen(text));
     const char *end = all.end;
@@ -133,8 +163,7 @@ static fv_status parse(query *q, const char *text, fv_error *error) {
         p = comma + 1;
     }
     if (!q->nvalues) return refuse("there is nothing to count or sum", q->list, error);
-    if (q->ngroups && q->group.begin == q->group.end) return refuse("a column that is no sum needs GROUP BY", q->list, error);
-    return FV_OK;
+    return check_groups(q, error);
 }
 
 /* ---------------------------------------------------------------- blocks of rows */
@@ -148,8 +177,9 @@ typedef struct sampling {
     fv_sql              *sql;
     const fv_sql_within *within;
     query                query;
-    char                *table;       /* as SQLite is asked for it */
-    int64_t              first, rows; /* row numbers: the least, and of a block */
+    char                *table; /* as SQLite is asked for it */
+    double               began;
+    int64_t              first, last, rows; /* row numbers, and how many of them a block has */
     int64_t              blocks, seen, room;
     int64_t             *order;
     sqlite3_stmt        *statement; /* of a block */
@@ -174,16 +204,17 @@ static char *real_table(const fv_sql *sql, part name) {
 
 static fv_status find_blocks(sampling *s, fv_error *error) {
     sqlite3_stmt *statement = NULL;
-    char         *text = sqlite3_mprintf("SELECT min(rowid), max(rowid) FROM %s", s->table);
+    char         *text = /* both in one SELECT would read all rows */
+        sqlite3_mprintf("SELECT (SELECT min(rowid) FROM %s), (SELECT max(rowid) FROM %s)", s->table, s->table);
     s->sql->guarded = true;
     int code = sqlite3_prepare_v2(s->sql->handle, text, -1, &statement, NULL);
     sqlite3_free(text);
     if (code != SQLITE_OK) return refuse(sqlite3_errmsg(s->sql->handle), s->query.table, error);
     bool row = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_type(statement, 0) == SQLITE_INTEGER;
     s->first = sqlite3_column_int64(statement, 0);
-    int64_t last = sqlite3_column_int64(statement, 1);
+    s->last = sqlite3_column_int64(statement, 1);
     sqlite3_finalize(statement);
-    double numbers = row ? (double)last - (double)s->first + 1 : 0;
+    double numbers = row ? (double)s->last - (double)s->first + 1 : 0;
     s->rows = (int64_t)FV_MAX(ceil(numbers / BLOCKS), LEAST_ROWS);
     s->blocks = (int64_t)ceil(numbers / (double)s->rows);
     s->order = fv__sampling_order(s->within->seed, s->blocks);
@@ -206,9 +237,9 @@ static fv_status prepare(sampling *s, fv_error *error) {
         else
             fv__bytes_printf(&text, "total(%.*s)", SHOWN(one->inside));
     }
-    fv__bytes_printf(&text, " FROM %s WHERE rowid >= ?1 AND rowid < ?2", s->table);
+    fv__bytes_printf(&text, " FROM %s WHERE rowid BETWEEN ?1 AND ?2", s->table);
     if (q->where.end > q->where.begin) fv__bytes_printf(&text, " AND (%.*s)", SHOWN(q->where));
-    if (q->group.end > q->group.begin) fv__bytes_printf(&text, " GROUP BY %.*s", SHOWN(q->group));
+    for (int g = 0; g < q->ngroups; g++) fv__bytes_printf(&text, "%s %d", g ? "," : " GROUP BY", g + 1);
     int code = sqlite3_prepare_v2(s->sql->handle, (char *)text.data, -1, &s->statement, NULL);
     fv__bytes_release(&text);
     return code == SQLITE_OK ? FV_OK : failed(s, error);
@@ -239,20 +270,34 @@ static void make_room(sampling *s) {
     }
 }
 
+/* The type, then the value as SQL has it. */
+static void put_key(fv_bytes *key, sqlite3_stmt *statement, int c) {
+    int    kind = sqlite3_column_type(statement, c);
+    double real = sqlite3_column_double(statement, c);
+    if (kind == SQLITE_FLOAT && isinf(real))
+        fv__bytes_printf(key, "%d%s", kind, real < 0 ? "-9e999" : "9e999");
+    else if (kind == SQLITE_FLOAT)
+        fv__bytes_printf(key, "%d%.17g", kind, real);
+    else if (kind == SQLITE_NULL)
+        fv__bytes_printf(key, "%d", kind);
+    else
+        fv__bytes_printf(key, "%d%s", kind, (const char *)sqlite3_column_text(statement, c));
+}
+
 static fv_status take_block(sampling *s, fv_error *error) {
-    int64_t  start = s->first + s->order[s->seen] * s->rows;
+    uint64_t start = (uint64_t)s->first + (uint64_t)s->order[s->seen] * (uint64_t)s->rows;
+    uint64_t rest = FV_MIN((uint64_t)s->last - start, (uint64_t)s->rows - 1);
     fv_bytes key = { 0 };
     int      code;
     make_room(s);
     sqlite3_reset(s->statement);
-    sqlite3_bind_int64(s->statement, 1, start);
-    sqlite3_bind_int64(s->statement, 2, start + s->rows);
+    sqlite3_bind_int64(s->statement, 1, (int64_t)start);
+    sqlite3_bind_int64(s->statement, 2, (int64_t)(start + rest));
     while ((code = sqlite3_step(s->statement)) == SQLITE_ROW) {
         fv__bytes_clear(&key);
         for (int c = 0; c < s->query.ngroups; c++) {
-            int         kind = sqlite3_column_type(s->statement, c);
-            const char *text = (const char *)sqlite3_column_text(s->statement, c);
-            fv__bytes_printf(&key, "%s%d%s", c ? "\x1f" : "", kind, text ? text : "");
+            if (c) fv__bytes_append(&key, "\x1f", 1);
+            put_key(&key, s->statement, c);
         }
         fv__bytes_append(&key, "", 1);
         group *g = group_of(s, (const char *)key.data);
@@ -283,18 +328,22 @@ static fv_status estimate(const sampling *s, const group *g, int v, double *x, f
     bool      mean = function == AVG, count = function == COUNT;
     fv_sample sample = { .seen = s->seen, .population = s->blocks, .confidence = s->within->confidence, .seed = s->within->seed };
     if (s->within->joint) sample.confidence = 1 - (1 - sample.confidence) / (double)values;
+    double all = 0, in_all = 0;
     for (int64_t i = 0; i < s->seen; i++) {
         double n = g->count[i * s->query.nvalues + v], sum = g->sum[i * s->query.nvalues + v];
         x[i] = mean ? n : 1;
         y[i] = count ? n : sum;
+        all += n;
+        in_all += y[i];
     }
     *e = (fv_interval){ .seen = s->seen, .population = s->blocks, .confidence = s->within->confidence };
+    if (s->seen == s->blocks) {
+        e->value = e->low = e->high = count ? all : !all ? NAN : mean ? in_all / all : in_all;
+        snprintf(e->method, sizeof e->method, "all rows");
+        return FV_OK;
+    }
     FV_TRY(fv__estimate_ratio(&sample, x, y, e, error));
     if (!mean) fv__interval_scale(e, (double)s->blocks);
-    if (s->seen == s->blocks) {
-        e->low = e->high = e->value;
-        snprintf(e->method, sizeof e->method, "all rows");
-    }
     return FV_OK;
 }
 
@@ -329,9 +378,9 @@ static fv_status sample_by_time(sampling *s, fv_error *error) {
     const double resampling = 1.2e-5; /* seconds a block */
     double       start = fv__now();
     while (s->seen < s->blocks) {
-        double now = fv__now() - start, each = s->seen ? now / (double)s->seen : 0;
+        double now = fv__now(), each = s->seen ? (now - start) / (double)s->seen : 0;
         double resampled = s->seen < 1024 ? (double)s->seen : 0;
-        if (s->seen && now + each + resampling * resampled * s->ngroups * s->query.nvalues > s->within->time) break;
+        if (s->seen && now - s->began + each + resampling * resampled * s->ngroups * s->query.nvalues > s->within->time) break;
         FV_TRY(take_block(s, error));
     }
     return FV_OK;
@@ -379,8 +428,9 @@ static fv_status put_group(const sampling *s, const group *g, double *room, fv_e
         } else {
             status = estimate(s, g, v++, room, &e, error);
             if (q->items[i].function == COUNT) e.low = FV_MAX(e.low, 0);
-            cells = isnan(e.low) ? sqlite3_mprintf("%!.17g, NULL, NULL, ", e.value)
-                                 : sqlite3_mprintf("%!.17g, %!.17g, %!.17g, ", e.value, e.low, e.high);
+            cells = isnan(e.value) ? sqlite3_mprintf("NULL, NULL, NULL, ")
+                    : isnan(e.low) ? sqlite3_mprintf("%!.17g, NULL, NULL, ", e.value)
+                                   : sqlite3_mprintf("%!.17g, %!.17g, %!.17g, ", e.value, e.low, e.high);
         }
         fv__bytes_printf(&text, "%s", cells);
         sqlite3_free(cells);
@@ -394,17 +444,34 @@ static fv_status put_group(const sampling *s, const group *g, double *room, fv_e
     return status;
 }
 
+/* The terms of ORDER BY as columns of the answer, in which aggregates are columns and places are others. */
+static void put_tail(fv_bytes *text, const query *q) {
+    const char *limit = find(q->tail.begin, q->tail.end, "LIMIT"), *by = find(q->tail.begin, limit, "BY");
+    for (const char *p = FV_MIN(by + 2, limit); p < limit;) {
+        const char *comma = find(p, limit, ","), *way = FV_MIN(find(p, comma, "ASC"), find(p, comma, "DESC"));
+        const item *one = meant_item(q, trimmed(p, way));
+        char       *name = one ? sqlite3_mprintf("%.*s", SHOWN(one->name)) : sqlite3_mprintf("%.*s", SHOWN(trimmed(p, way)));
+        char       *term = sqlite3_mprintf(one ? "\"%w\"" : "%s", name);
+        fv__bytes_printf(text, "%s %s %.*s", p == by + 2 ? " ORDER BY" : ",", term, SHOWN(trimmed(way, comma)));
+        sqlite3_free(term);
+        sqlite3_free(name);
+        p = comma + 1;
+    }
+    fv__bytes_printf(text, " %.*s", SHOWN(trimmed(limit, q->tail.end)));
+}
+
 static fv_status answer(sampling *s, fv_error *error) {
     double *room = fv__alloc((size_t)(2 * s->seen + 1) * sizeof *room);
     s->sql->guarded = false;
     fv_status status = create(s, error);
+    if (!s->query.ngroups) group_of(s, ""); /* SQL has this row even where there are no rows */
     for (int g = 0; g < s->ngroups && status == FV_OK; g++) status = put_group(s, &s->groups[g], room, error);
     free(room);
     if (status != FV_OK) return status;
     fv_bytes text = { 0 };
     fv__bytes_printf(&text, "SELECT * FROM temp." ANSWER);
     if (s->query.tail.end > s->query.tail.begin)
-        fv__bytes_printf(&text, " %.*s", SHOWN(s->query.tail));
+        put_tail(&text, &s->query);
     else if (s->query.ngroups)
         fv__bytes_printf(&text, " ORDER BY 1");
     status = fv_sql_query(s->sql, (char *)text.data, error);
@@ -413,7 +480,7 @@ static fv_status answer(sampling *s, fv_error *error) {
 }
 
 fv_status fv_sql_estimate(fv_sql *sql, const char *text, const fv_sql_within *within, fv_error *error) {
-    sampling s = { .sql = sql, .within = within };
+    sampling s = { .sql = sql, .within = within, .began = fv__now() };
     FV_TRY(fv_sql_query(sql, text, error)); /* what is wrong with the query itself */
     FV_TRY(parse(&s.query, text, error));
     s.table = real_table(sql, s.query.table);

@@ -54,6 +54,33 @@ def numbers_that_make_groups_stay_numbers_and_the_order_is_kept(folder):
 
 
 @test
+def groups_and_their_order_go_by_name_text_or_place(folder):
+    make(folder, 20000)
+    named = "SELECT type AS t, day, count(*) AS n FROM cells GROUP BY {} ORDER BY {} DESC, t LIMIT 4"
+    ways = [ask(folder, "--within-error", "40%", "data.db", named.format(*way))
+            for way in (("t, day", "n"), ("1, 2", "3"), ("type, day", "count(*)"), ("day, type", "N"))]
+    assert all(way == ways[0] for way in ways) and len(ways[0]) == 4, ways
+    counts = [row["n"] for row in ways[0]]
+    assert counts == sorted(counts, reverse=True) and ways[0][0]["seen"] < ways[0][0]["blocks"], ways[0]
+    with sqlite3.connect(pathlib.Path(folder, "close.db")) as database:
+        database.execute("CREATE TABLE close (x REAL)")
+        database.executemany("INSERT INTO close VALUES (?)", [(0.3,), (0.1 + 0.2,), (0.3,), (float("inf"),)])
+    whole = ask(folder, "--within", "60s", "close.db", "SELECT x, count(*) AS n FROM close GROUP BY x")
+    assert [row["n"] for row in whole] == [2, 1, 1], whole  # numbers that differ in their last digits are different groups
+
+
+@test
+def no_rows_are_a_row_as_in_sql(folder):
+    make(folder, 1000)
+    with sqlite3.connect(pathlib.Path(folder, "none.db")) as database:
+        database.execute("CREATE TABLE none (volume REAL)")
+    for file, table in (("data.db", "cells WHERE volume < 0"), ("none.db", "none")):
+        query = f"SELECT count(*) AS n, avg(volume) AS v, sum(volume) AS s FROM {table}"
+        [row], exact = ask(folder, "--within-error", "5%", file, query), ask(folder, file, query)
+        assert [{name: row[name] for name in "nvs"}] == exact, (row, exact)
+
+
+@test
 def csv_and_the_stem_of_a_database_work_too(folder):
     types, volumes = make(folder, 5000)
     with open(pathlib.Path(folder, "cells.csv"), "w", newline="") as file:
@@ -70,6 +97,8 @@ def what_cannot_be_estimated_is_refused(folder):
                           ("SELECT count(DISTINCT type) FROM cells", "other values"),
                           ("SELECT type FROM cells", "nothing to count"),
                           ("SELECT type, avg(volume) FROM cells", "GROUP BY"), ("SELECT avg(volume) FROM nowhere", "nowhere"),
+                          ("SELECT count(*) FROM cells GROUP BY type", "type: ", "behind SELECT"),
+                          ("SELECT type, day, count(*) FROM cells GROUP BY type", "behind GROUP BY"),
                           ("SELECT avg(a.volume) FROM cells a JOIN cells b", "more than sums"),
                           ("SELECT count(*) FROM cells, cells AS other", "one table")):
         text = run("sql", "--within", "1s", "data.db", query, folder=folder, code=2).stderr
