@@ -2,7 +2,7 @@
 """Estimates (approx): how often their intervals hold the truth, and how much sooner they are there than the exact value.
 
     bench/approximate.py [build/fovea] coverage [SEEDS]     five phantoms of 1,024 chunks; 1,000 seeds if left out
-    bench/approximate.py [build/fovea] coverage-objects [SEEDS]   summaries of objects, 4,096 chunks
+    bench/approximate.py [build/fovea] coverage-objects [SEEDS]   summaries of objects, 2,048 chunks
     bench/approximate.py [build/fovea] speed FOLDER [GB]    an OME-Zarr made in FOLDER, 16 GB if left out; beside dask
     bench/approximate.py [build/fovea] picture FILE.png     a running estimate: intervals as the sample grows
 
@@ -87,7 +87,7 @@ def coverage_objects(fovea, seeds):
         for call, truth in truths.items():
             text = f'param seed = 0\napprox(objects(read("m.npy"), "{call} as x", reach = {reach}), error = 0.1, seed = seed)'
             rows = fovea_json(fovea, text, folder, "--chunk", "16x16x16", "--set", f"seed=1..{seeds}")["values"][0]
-            held = statistics.mean(row["x_low"] <= truth <= row["x_high"] for row in rows)
+            held = statistics.mean(bool(row["x_low"] <= truth <= row["x_high"]) for row in rows)
             print(f"| {call} | {held:.3f} | {statistics.median(row['seen'] for row in rows):.0f} | "
                   f"{statistics.mean(row['x'] for row in rows) / truth:.3f} |", flush=True)
 
