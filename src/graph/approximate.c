@@ -1,8 +1,15 @@
 /* approx(statistic): the statistic's node again, marked to be sampled. */
 #include "graph/approximate.h"
 
-static const char *hint_for(const fv_op *op) {
-    if (op->result == FV_KIND_IMAGE)
+static fv_chain chain_of(const fv_node *node) {
+    const fv_estimator *estimator = node && node->op ? fv__op_estimator(node->op) : NULL;
+    return estimator ? estimator->chain : FV_CHAIN_NONE;
+}
+
+static const char *hint_for(const fv_node *node) {
+    const fv_op *op = node->op;
+    bool         labelled = node->ninputs && chain_of(node->in[0]) == FV_CHAIN_FIRST; /* the greatest label is their number */
+    if (op->result == FV_KIND_IMAGE || (labelled && op->result != FV_KIND_TABLE))
         return "approx(objects(mask, \"count(), mean(volume)\"), error = 0.02) counts and measures objects";
     if (op->result == FV_KIND_TABLE)
         return "approx(group(measure(label(mask)), \"\", \"mean(volume)\"), error = 0.02) can be estimated";
@@ -16,7 +23,7 @@ static const fv_image_type *whole_image(const fv_node *node) {
 
 static value refuse(builder *b, const fv_node *node, fv_span span, const char *why) {
     const char *name = node->op ? fv__node_called(node, NULL)->name : "a constant";
-    return fv__mistake(b, span, FV_ERROR_USAGE, node->op ? hint_for(node->op) : NULL, "approx: %s cannot be estimated: %s", name,
+    return fv__mistake(b, span, FV_ERROR_USAGE, node->op ? hint_for(node) : NULL, "approx: %s cannot be estimated: %s", name,
                        why);
 }
 
@@ -38,11 +45,6 @@ static const char *hinders(const fv_node *node) {
 bool fv__can_approximate(const fv_node *node) { return !hinders(node); }
 
 /* ---------------------------------------------------------------- chains of operators that one can do chunk by chunk */
-
-static fv_chain chain_of(const fv_node *node) {
-    const fv_estimator *estimator = node && node->op ? fv__op_estimator(node->op) : NULL;
-    return estimator ? estimator->chain : FV_CHAIN_NONE;
-}
 
 static bool is_left_out(const fv_param *p, const void *params) {
     const char *text = p->kind == FV_PARAM_TEXT ? *(const char *const *)((const char *)params + p->offset) : "?";
