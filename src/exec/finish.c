@@ -287,9 +287,27 @@ static fv_status get_piece(fv_pieces *base, int64_t index, const void **data, si
     return FV_OK;
 }
 
+/* Tells the writer what the image's operator has found of its place. */
+static fv_status place(fv_instance *instance, const fv_node *node, fv_writer *writer, fv_error *error) {
+    fv_pins            pins = { 0 };
+    fv_earlier_results found;
+    const void        *affine = NULL;
+    size_t             size = 0;
+    fv__earlier_results_init(&found, instance, node, 1, &pins);
+    fv_status status = found.base.get(&found.base, 0, &affine, &size, error);
+    if (status == FV_OK && size != 12 * sizeof(double))
+        status = fv_fail(error, FV_ERROR_INTERNAL, "%s found no place of the image", node->op->name);
+    if (status == FV_OK) status = writer->format->place(writer, affine, error);
+    fv__pins_release(&pins, instance->context->store);
+    free(pins.blobs);
+    return status;
+}
+
 static fv_status assemble(fv_instance *instance, const fv_target *target, fv_error *error) {
-    fv_writer *writer = fv__instance_output(instance, target)->writer;
-    fv_lattice lattice;
+    fv_writer     *writer = fv__instance_output(instance, target)->writer;
+    const fv_node *node = target->file->sink->value;
+    fv_lattice     lattice;
+    if (fv__placed_later(node)) FV_TRY(place(instance, node, writer, error));
     if (writer->layout.parallel) return writer->format->finish(writer, error);
     fv__lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->layout.piece);
     pieces    p = { .base = { .get = get_piece, .count = fv__lattice_count(&lattice) },

@@ -204,18 +204,13 @@ typedef struct {
 } piece_head;
 
 int64_t fv__gzip_encode_memory(int64_t size) {
-    return (int64_t)sizeof(piece_head) + fv__deflate_memory(size) + fv__deflate_memory(0);
+    return (int64_t)sizeof(piece_head) + fv__deflate_memory(size);
 }
 
-void fv__gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out) {
-    piece_head head = { 0 };
-    for (int i = 0; i < nparts; i++) {
-        head.crc = crc32_gzip_refl(head.crc, parts[i].data, parts[i].size);
-        head.size += parts[i].size;
-    }
+void fv__gzip_encode(int level, const void *data, size_t size, fv_bytes *out) {
+    piece_head head = { .crc = crc32_gzip_refl(0, data, size), .size = size };
     fv__bytes_append(out, &head, sizeof head);
-    for (int i = 0; i < nparts; i++)
-        if (parts[i].size) fv__deflate(parts[i].data, parts[i].size, level, FV_DEFLATE_PIECE, out);
+    if (size) fv__deflate(data, size, level, FV_DEFLATE_PIECE, out);
 }
 
 static void put_u32(uint8_t *to, uint32_t value) {

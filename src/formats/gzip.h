@@ -33,12 +33,8 @@ fv_status fv__gzip_check_end(fv_gzip *gzip, fv_error *error);
 bool fv__gzip_inflate(const void *from, size_t from_size, bool zlib, void *to, size_t to_size);
 
 #define FV_GZIP_LEVELS 3 /* 1 to this many */
-typedef struct fv_gzip_part {
-    const void *data;
-    size_t      size;
-} fv_gzip_part;
-/* Appends one piece, the parts one after another. */
-void    fv__gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out);
+/* Appends one piece. */
+void    fv__gzip_encode(int level, const void *data, size_t size, fv_bytes *out);
 int64_t fv__gzip_encode_memory(int64_t size); /* for a piece of that size, output included */
 /* Writes the deflated stream of the pieces alone, from *offset on, which ends up behind it; gives checksum and length of what it
  * holds. */

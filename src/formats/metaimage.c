@@ -337,7 +337,7 @@ static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_e
     fv_status status = FV_OK;
     FV_TRY(describe(file, &m, &text, error));
     if (m.packed)
-        status = fv__volume_gz_layout(file, m.stored, text.size, layout, error);
+        status = fv__volume_gz_layout(file, m.stored, layout, error);
     else
         fv__dense_layout(file->type, file->type->dtype, false, layout);
     fv__bytes_release(&text);

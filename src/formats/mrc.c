@@ -368,7 +368,7 @@ static fv_status lay_out_gz(const fv_image_file *file, fv_file_layout *layout, f
     fv_bytes header = { 0 };
     FV_TRY(fv__compression_choose(&fv_format_mrc_gz, file->options, &compression, error));
     FV_TRY(make_header(file->path, file->type, &stored, &header, error));
-    fv_status status = fv__volume_gz_layout(file, stored, header.size, layout, error);
+    fv_status status = fv__volume_gz_layout(file, stored, layout, error);
     fv__bytes_release(&header);
     return status;
 }

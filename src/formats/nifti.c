@@ -7,6 +7,7 @@
 #include "base/take.h"
 #include "formats/nifti_header.h"
 #include "formats/volume.h"
+#include "op/physical.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -207,9 +208,8 @@ static fv_status lay_out_gz(const fv_image_file *file, fv_file_layout *layout, f
     fv_bytes header = { 0 };
     FV_TRY(fv__compression_choose(&fv_format_nifti_gz, file->options, &compression, error));
     FV_TRY(fv__nifti_compose(file->type, file->path, &header, error));
-    fv_status status = fv__volume_gz_layout(file, file->type->dtype, header.size, layout, error);
     fv__bytes_release(&header);
-    return status;
+    return fv__volume_gz_layout(file, file->type->dtype, layout, error);
 }
 
 static fv_status create_gz(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
@@ -217,6 +217,25 @@ static fv_status create_gz(const fv_image_file *file, const fv_file_layout *layo
     fv_bytes header = { 0 };
     FV_TRY(fv__nifti_compose(file->type, file->path, &header, error));
     *out = fv__volume_gz_new(&fv_format_nifti_gz, file, layout, temporary, file->type->dtype, &header, false);
+    return FV_OK;
+}
+
+/* The header again, with another matrix: it is as long as before. */
+static fv_status compose_placed(fv_writer *writer, const double affine[12], fv_bytes *header, fv_error *error) {
+    fv__image_place(&writer->type, affine);
+    return fv__nifti_compose(&writer->type, writer->path, header, error);
+}
+
+static fv_status place_plain(fv_writer *writer, const double affine[12], fv_error *error) {
+    fv_bytes header = { 0 };
+    FV_TRY(compose_placed(writer, affine, &header, error));
+    return fv__dense_header(writer, &header, error);
+}
+
+static fv_status place_gz(fv_writer *writer, const double affine[12], fv_error *error) {
+    fv_bytes header = { 0 };
+    FV_TRY(compose_placed(writer, affine, &header, error));
+    fv__volume_gz_replace(writer, &header);
     return FV_OK;
 }
 
@@ -237,6 +256,7 @@ const fv_format fv_format_nifti = {
     .put = fv__dense_put,
     .sync = fv__dense_sync,
     .finish = fv__dense_sync,
+    .place = place_plain,
     .free_writer = fv__dense_free,
 };
 
@@ -255,6 +275,7 @@ const fv_format fv_format_nifti_gz = {
     .create = create_gz,
     .encode = fv__volume_gz_encode,
     .assemble = fv__volume_gz_assemble,
+    .place = place_gz,
     .free_writer = fv__volume_gz_free,
 };
 

@@ -166,7 +166,7 @@ static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_e
     FV_TRY(fv__compression_choose(&fv_format_npz, file->options, &compression, error));
     FV_TRY(fv__writer_check(file->path, file->type, error));
     fv__npy_make_header(file->type, &header);
-    fv_status status = fv__volume_gz_layout(file, file->type->dtype, header.size, layout, error);
+    fv_status status = fv__volume_gz_layout(file, file->type->dtype, layout, error);
     fv__bytes_release(&header);
     return status;
 }
@@ -252,9 +252,12 @@ static fv_status write_archive(int fd, const char *path, fv_pieces *pieces, fv_e
 }
 
 static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
-    int fd;
+    int              fd;
+    fv_headed_pieces all;
     FV_TRY(fv__file_open_write(base->path, &fd, error));
-    fv_status status = write_archive(fd, base->path, pieces, error);
+    fv__volume_gz_headed(base, pieces, &all);
+    fv_status status = write_archive(fd, base->path, &all.base, error);
+    fv__bytes_release(&all.header);
     fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }

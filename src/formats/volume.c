@@ -180,8 +180,7 @@ static void choose_piece(const fv_image_type *type, int64_t piece[FV_MAX_DIMS]) 
 
 static int64_t level_of(const fv_write_options *options) { return options->level ? options->level : DEFAULT_LEVEL; }
 
-fv_status fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, size_t header, fv_file_layout *layout,
-                               fv_error *error) {
+fv_status fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, fv_file_layout *layout, fv_error *error) {
     int64_t level = level_of(file->options);
     if (level < 1 || level > FV_GZIP_LEVELS)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: gzip has levels 1 (the default) to %d here", (long long)level,
@@ -189,7 +188,7 @@ fv_status fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, size_
     choose_piece(file->type, layout->piece);
     /* Encoded, and once more in one run where the block is a window or of another type. */
     int64_t bytes = PIECE_BYTES * (int64_t)fv_dtype_size(stored) / (int64_t)fv_dtype_size(file->type->dtype);
-    layout->piece_memory = fv__gzip_encode_memory(bytes + (int64_t)header) + bytes;
+    layout->piece_memory = fv__gzip_encode_memory(bytes) + bytes;
     return FV_OK;
 }
 
@@ -204,12 +203,20 @@ fv_writer *fv__volume_gz_new(const fv_format *format, const fv_image_file *file,
     return &w->base;
 }
 
+void fv__volume_gz_replace(fv_writer *base, fv_bytes *header_take) {
+    gz_writer *w = (gz_writer *)base;
+    fv__bytes_release(&w->header);
+    w->header = *header_take;
+    *header_take = (fv_bytes){ 0 };
+}
+
 void fv__volume_gz_apart(fv_writer *base, const char *part) {
     ((gz_writer *)base)->part = part;
     ((gz_writer *)base)->apart = true;
 }
 
 fv_status fv__volume_gz_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+    (void)piece;
     gz_writer *w = (gz_writer *)base;
     size_t     size = (size_t)fv__region_voxels(&block->region) * fv_dtype_size(w->stored);
     fv_block   run = *block;
@@ -222,15 +229,37 @@ fv_status fv__volume_gz_encode(fv_writer *base, int64_t piece, const fv_block *b
         fv__block_init(&run, block->dtype, &block->region, memory);
         fv__block_copy(&run, block);
     }
-    fv_gzip_part parts[] = { { w->header.data, piece == 0 && !w->apart ? w->header.size : 0 }, { run.data, size } };
-    fv__gzip_encode(w->level, parts, FV_COUNT(parts), out);
+    fv__gzip_encode(w->level, run.data, size, out);
     if (memory) fv__buffer_free(memory, size);
     return FV_OK;
 }
 
+static fv_status get_headed(fv_pieces *base, int64_t index, const void **data, size_t *size, fv_error *error) {
+    fv_headed_pieces *all = (fv_headed_pieces *)base;
+    if (index > 0) return all->voxels->get(all->voxels, index - 1, data, size, error);
+    *data = all->header.data;
+    *size = all->header.size;
+    return FV_OK;
+}
+
+void fv__volume_gz_headed(const fv_writer *base, fv_pieces *pieces, fv_headed_pieces *all) {
+    const gz_writer *w = (const gz_writer *)base;
+    *all = (fv_headed_pieces){ .base = { .get = get_headed, .count = pieces->count + 1 }, .voxels = pieces };
+    fv__gzip_encode(w->level, w->header.data, w->header.size, &all->header);
+}
+
+static fv_status assemble_headed(const gz_writer *w, fv_pieces *pieces, fv_error *error) {
+    fv_headed_pieces all;
+    fv__volume_gz_headed(&w->base, pieces, &all);
+    fv_status status = fv__gzip_assemble(w->base.path, NULL, &all.base, error);
+    fv__bytes_release(&all.header);
+    return status;
+}
+
 fv_status fv__volume_gz_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     const gz_writer *w = (gz_writer *)base;
-    if (!w->part) return fv__gzip_assemble(base->path, w->apart ? &w->header : NULL, pieces, error);
+    if (!w->apart) return assemble_headed(w, pieces, error);
+    if (!w->part) return fv__gzip_assemble(base->path, &w->header, pieces, error);
     char     *path = fv__sprintf("%s/%s", base->path, w->part);
     fv_status status = fv__parts_begin(base->path, error);
     if (status == FV_OK) status = fv__gzip_assemble(path, NULL, pieces, error);

@@ -49,14 +49,22 @@ fv_status fv__volume_read(fv_volume *volume, const fv_block *block, fv_error *er
 
 /* The writer of one gzip member that holds the header and the voxels, these as the type stored, which every value fits into;
  * apart: the header stands uncompressed before it. header: its bytes. */
-fv_status  fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, size_t header, fv_file_layout *layout,
-                                fv_error *error);
+fv_status  fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, fv_file_layout *layout, fv_error *error);
 fv_writer *fv__volume_gz_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
                              const char *temporary, fv_dtype stored, fv_bytes *header_take, bool apart);
+/* Another header, before assemble. */
+void fv__volume_gz_replace(fv_writer *writer, fv_bytes *header_take);
 /* Or: the voxels are a part of that name (op/output_parts.h), and the header ends where its path belongs. */
 void            fv__volume_gz_apart(fv_writer *writer, const char *part);
 fv_status       fv__volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status       fv__volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+/* The pieces with that of the header before them, which is to be released. */
+typedef struct fv_headed_pieces {
+    fv_pieces  base;
+    fv_pieces *voxels;
+    fv_bytes   header;
+} fv_headed_pieces;
+void            fv__volume_gz_headed(const fv_writer *writer, fv_pieces *pieces, fv_headed_pieces *all);
 const fv_bytes *fv__volume_gz_header(const fv_writer *writer);
 const char     *fv__volume_gz_part(const fv_writer *writer); /* NULL: all in one file */
 void            fv__volume_gz_free(fv_writer *writer);

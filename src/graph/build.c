@@ -97,6 +97,8 @@ static void add_kept(builder *b, int k) {
     if (!makes(b, meant ? level_of(b, meant) : &(fv_level){ .collection = FV_RUN })) return;
     value v = fv__evaluate_name(b, &name);
     if (v.kind == LITERAL && fv__scalar_of(&v.literal, &scalar)) v = node_value(fv__graph_constant(b->graph, &scalar));
+    if (v.kind == NODE && fv__placed_later(v.node))
+        v = fv__mistake(b, name.span, FV_ERROR_USAGE, NULL, "where %s lies " FV_PLACED_LATER, name.text);
     if (usable(b, &v) && v.kind == NODE)
         fv__add_sink(b, FV_SINK_KEEP, v.node, b->program->nstatements + k, name.span)->name = b->bindings->keeps[k];
 }
@@ -105,6 +107,8 @@ static void add_export(builder *b, int k) {
     const fv_expr *expr = b->bindings->exported[k];
     if (!makes(b, level_of(b, expr))) return;
     value v = fv__evaluate(b, expr);
+    if (v.kind == NODE && fv__placed_later(v.node))
+        v = fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "where this image lies " FV_PLACED_LATER);
     if (!usable(b, &v) || v.kind != NODE) return;
     int      statement = b->program->nstatements + b->bindings->nkeeps + k;
     fv_sink *sink = fv__add_sink(b, FV_SINK_EXPORT, v.node, statement, expr->span);

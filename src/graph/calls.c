@@ -7,7 +7,6 @@
 #include "op/array.h"
 #include "op/axes.h"
 #include "op/familiar.h"
-#include "op/physical.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,11 +111,11 @@ static void numbers_of_file(builder *b, const fv_param *param, value *v, fv_erro
     op->list(params, &b->graph->arena, &v->literal.list, error);
 }
 
-/* What to do with a transform where only a constant is taken. */
-static const char *way_of_transforms(const value *v) {
-    fv_transform t;
-    bool         is = v->node->type.kind == FV_KIND_IMAGE && fv__transform_find(&v->node->type.image, "", &t, NULL) == FV_OK;
-    return is ? "; keep the transform in a file, write(t, \"t.tfm\"), and name that in a second run: transform = \"t.tfm\"" : "";
+/* The input of a call that takes what was given where only a constant is taken; NULL: there is none. */
+static const fv_input *right_input(const call *c, const value *v) {
+    for (int i = 0; i < fv__inputs_count(c->op); i++)
+        if (c->op->inputs[i].optional && c->op->inputs[i].kind == v->node->type.kind) return &c->op->inputs[i];
+    return NULL;
 }
 
 static void set_param(builder *b, call *c, const fv_param *param, const value *given, fv_span span) {
@@ -136,9 +135,12 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
     if (v->kind == LITERAL && v->literal.kind == FV_LITERAL_FILES && param->many) v->literal.kind = FV_LITERAL_TEXT;
     numbers_of_file(b, param, v, &error);
     if (v->kind == NODE) {
-        fv__mistake(b, span, FV_ERROR_USAGE, NULL,
-                    "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)%s", c->op->name, param->name,
-                    fv__describe(v), way_of_transforms(v));
+        const fv_input *right = right_input(c, v);
+        char           *hint = right ? fv__sprintf("give it as %s = ...: %s", right->name, right->doc) : NULL;
+        fv__mistake(b, span, FV_ERROR_USAGE, hint,
+                    "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)", c->op->name, param->name,
+                    fv__describe(v));
+        free(hint);
         c->bad = true;
         return;
     }

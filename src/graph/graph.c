@@ -164,6 +164,8 @@ fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv
     for (int i = 0; i < node->ninputs; i++) {
         node->in[i] = inputs[i];
         node->in_type[i] = inputs[i] ? &inputs[i]->type : &absent_type;
+        if (fv__placed_later(inputs[i]) && !op->sink)
+            return fv_fail(error, FV_ERROR_USAGE, "where %s lies " FV_PLACED_LATER, op->inputs[i].name);
     }
     if (late) {
         if (node->ninputs == FV_MAX_INPUTS) return fv_fail(error, FV_ERROR_INTERNAL, "%s has no room for a late value", op->name);

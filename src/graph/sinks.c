@@ -23,6 +23,7 @@ static void identify_sink(fv_sink *sink) {
     fv_hasher hasher;
     fv__hasher_init(&hasher);
     fv__hasher_text(&hasher, "write 1");
+    if (sink->value->type.kind == FV_KIND_IMAGE) fv__hasher_text(&hasher, "pieces 2");
     fv__hasher_text(&hasher, sink->file);
     fv__hasher_text(&hasher, sink->table);
     fv__hasher_int(&hasher, sink->append);
@@ -98,6 +99,8 @@ static void check_file_sink(builder *b, fv_sink *sink) {
         if (format->takes && strstr(format->takes, "angles")) find_angles(b, sink);
         if (fv__write_options_check(format, &sink->write, &error) != FV_OK || format->layout(&file, &layout, &error) != FV_OK)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
+        else if (fv__placed_later(sink->value) && !format->place)
+            fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s: where this image lies " FV_PLACED_LATER, sink->file);
     } else if (!check_table_sink(b, sink))
         return;
     for (int p = 0; p < bindings->nparameters; p++)

@@ -3,6 +3,7 @@
 #include "base/take.h"
 #include "op/kernels.h"
 #include "op/output_parts.h"
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -83,6 +84,16 @@ fv_status fv__dense_begin(fv_writer *base, fv_error *error) {
     int64_t end = w->dense.offset + fv__dense_bytes(&w->dense);
     FV_TRY(fv__file_resize(w->fd, end + (int64_t)w->trailer.size, base->path, error));
     return w->trailer.size ? fv__file_write_at(w->fd, w->trailer.data, w->trailer.size, end, base->path, error) : FV_OK;
+}
+
+fv_status fv__dense_header(fv_writer *base, fv_bytes *header_take, fv_error *error) {
+    writer *w = (writer *)base;
+    assert(header_take->size == w->header.size && !w->part);
+    fv__bytes_release(&w->header);
+    w->header = *header_take;
+    *header_take = (fv_bytes){ 0 };
+    FV_TRY(open_once(w, error));
+    return fv__file_write_at(w->fd, w->header.data, w->header.size, 0, base->path, error);
 }
 
 /* Strip by strip through a buffer, as the file wants it. */

@@ -25,6 +25,8 @@ void fv__dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv
 /* Or: the voxels are a file of their own, a part of that name (op/output_parts.h); the header, which finish then writes, ends
  * where its path belongs. */
 void      fv__dense_writer_apart(fv_writer *writer, const char *part);
+/* Another header of the same length, before finish. */
+fv_status fv__dense_header(fv_writer *writer, fv_bytes *header_take, fv_error *error);
 fv_status fv__dense_begin(fv_writer *writer, fv_error *error);
 fv_status fv__dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
 fv_status fv__dense_sync(fv_writer *writer, fv_error *error);

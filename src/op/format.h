@@ -160,6 +160,9 @@ struct fv_format {
     fv_status (*encode)(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
     fv_status (*assemble)(fv_writer *writer, fv_pieces *pieces, fv_error *error);
     void (*free_writer)(fv_writer *writer);
+    /* Told right before finish or assemble where an image lies, which its type could not say (fv_op.place_later). NULL: it
+     * cannot write that so late. */
+    fv_status (*place)(fv_writer *writer, const double affine[12], fv_error *error);
     /* What a folder needs around its naming; both may be NULL. adopt: the finished temporary is about to take the place of what
      * lies under path, which may hold things that other writers have put inside; named: path has its name. Both may be repeated,
      * never at the same time for the same folder. */

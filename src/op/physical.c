@@ -76,6 +76,25 @@ fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_phys
     return FV_OK;
 }
 
+void fv__image_place(fv_image_type *type, const double affine[12]) {
+    fv_physical place;
+    fv__physical_find(type, "", &place, NULL);
+    memcpy(type->affine, affine, sizeof type->affine);
+    for (int c = 0; c < 3; c++) {
+        const double *m = affine + c;
+        type->spacing[place.axis[c]] = sqrt(m[0] * m[0] + m[4] * m[4] + m[8] * m[8]);
+    }
+    type->has_affine = true;
+}
+
+bool fv__physical_moved(const fv_physical *moving, const double transform[12], double affine[12]) {
+    double back[12];
+    if (!fv__matrix_invert(transform, back)) return false;
+    fv__matrix_chain(back, moving->space, affine);
+    for (int k = 0; k < 8; k++) affine[k] = -affine[k]; /* x and y of ITK's space point the other way */
+    return true;
+}
+
 fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const fv_image_type *b, const char *b_name,
                                fv_error *error) {
     fv_physical first, second;

@@ -23,6 +23,11 @@ typedef struct fv_physical {
 
 /* name: what the image is called in the message. */
 fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_physical *p, fv_error *error);
+/* Where a volume lies becomes this: a matrix from voxels to the world, as NIfTI has it. */
+void fv__image_place(fv_image_type *type, const double affine[12]);
+/* That matrix of a moving image which a transform, from the fixed image to it, brings upon the fixed one; false: the transform
+ * has no inverse. */
+bool fv__physical_moved(const fv_physical *moving, const double transform[12], double affine[12]);
 /* That two images lie in comparable spaces. */
 fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const fv_image_type *b, const char *b_name,
                                fv_error *error);

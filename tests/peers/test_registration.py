@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """register, transform, stabilise and motion against motions that are known, scipy, nibabel and SimpleITK."""
 import csv
+import gzip
 import pathlib
 import subprocess
 import sys
@@ -432,13 +433,38 @@ def headers_are_transforms():
         before = nibabel.load(f"{folder}/o.nii").affine
         near(nibabel.load(f"{folder}/hard.nii").get_sform(), LEFT @ np.linalg.inv(through) @ LEFT @ before, "hard", 1e-6)
     refused("set_sform(a, [1, 2, 3])", "3 numbers", a=np.zeros((3, 4, 5)))
-    refused("set_sform(a)", "give matrix, or transform", a=np.zeros((3, 4, 5)))
-    for name in ("", "transform = "):
-        refused(f'set_sform(a, {name}register(a, a + 1))', "in a second run", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a)", "give one of by, matrix and transform", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a, transform = register(a, a + 1))", "give it as by = ", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a, a)", "is no transform", a=np.zeros((3, 4, 5)))
+    refused("max(set_sform(a, register(a, a + 1)))", "known only at the end of the run", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a, register(a, a + 1))", "known only at the end of the run", a=np.zeros((3, 4, 5)))
+    refused('set_sform(a, register(a, a + 1, kind = "bspline"))', "one linear transform", a=np.zeros((16, 16, 16)))
     refused('set_sform(a, transform = "none.tfm")', "none.tfm", a=np.zeros((3, 4, 5)))
     refused('set_sform(a, transform = "a.npy")', "is no transform", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, zeros)".replace("zeros", str([0] * 12)), "singular", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, ones)".replace("ones", str([1] * 12)), "spatial axes", a=np.zeros((3, 4)))
+
+
+@test
+def headers_take_what_the_same_run_has_found():
+    """set_sform(moving, register(...)) writes what set_sform(moving, transform = FILE) writes in a second run."""
+    with tempfile.TemporaryDirectory() as folder:
+        head = ndimage.gaussian_filter(RANDOM.random((24, 26, 28)), 2).astype(np.float32) * 100
+        nibabel.save(nibabel.Nifti1Image(head, OBLIQUE), f"{folder}/fixed.nii")
+        nibabel.save(nibabel.Nifti1Image(ndimage.shift(head, [0, 2, 1]), OBLIQUE), f"{folder}/moving.nii.gz")
+        found = 'moving = read("moving.nii.gz")\nt = register(moving, read("fixed.nii"), kind = "rigid")\n'
+        text = found + "".join(f'set_sform(moving, t, code = 4) |> write("{name}")\n' for name in ("a.nii", "a.nii.gz"))
+        command(folder, text + 'write(t, "t.tfm")')
+        command(folder, 'set_sform(read("moving.nii.gz"), transform = "t.tfm", code = 4) |> write("b.nii")')
+        theirs = pathlib.Path(folder, "b.nii").read_bytes()
+        assert pathlib.Path(folder, "a.nii").read_bytes() == theirs
+        assert gzip.decompress(pathlib.Path(folder, "a.nii.gz").read_bytes()) == theirs
+        moved = nibabel.load(f"{folder}/a.nii.gz")
+        assert int(moved.header["sform_code"]) == 4
+        assert np.abs(moved.affine - OBLIQUE).max() > 0.5
+        done = subprocess.run([FOVEA, "run", "-e", found + 'set_sform(moving, t) |> write("a.nrrd")'], cwd=folder,
+                              capture_output=True, text=True)
+        assert done.returncode and "a.nrrd" in done.stderr and ".nii.gz" in done.stderr, done.stderr
 
 
 @test

@@ -3,7 +3,6 @@
 #include "op/op.h"
 #include "op/physical.h"
 #include "op/unchanged.h"
-#include <math.h>
 
 typedef struct {
     fv_numbers  matrix;
@@ -18,12 +17,17 @@ static const fv_param params[] = {
     FV_PARAM(setting, code, .def = "2", .min = 1, .max = 5,
              .doc = "of that world: 1 scanner, 2 aligned to something, 3 Talairach, 4 MNI, 5 another template"),
     FV_PARAM(setting, transform, .def = "",
-             .doc = "in place of matrix: file of a linear transform that register found with this image as moving, such as "
-                    "\"t.tfm\"; the image comes to lie upon the fixed one"),
+             .doc = "in place of by: file of such a transform, which an earlier run has written, such as \"t.tfm\""),
     FV_PARAM(setting, found, .def = "", .own = true, .doc = "matrix that the file led to"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "a volume; its voxels stay" }, FV_INPUT_END };
+enum { IMAGE, BY };
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "a volume; its voxels stay" },
+    { "by", FV_KIND_IMAGE, .optional = true,
+      .doc = "a linear transform that register finds with this image as moving; the image comes to lie upon the fixed one" },
+    FV_INPUT_END,
+};
 
 /* The one linear transform that a file holds. */
 static fv_status read_transform(const char *path, double matrix[12], fv_error *error) {
@@ -46,14 +50,31 @@ static fv_status read_transform(const char *path, double matrix[12], fv_error *e
     return status;
 }
 
-/* A transform leads from the fixed image to the moving one, and here the way back is wanted. */
 static fv_status find_world(const char *path, const fv_physical *place, fv_numbers *world, fv_error *error) {
     double matrix[12];
     FV_TRY(read_transform(path, matrix, error));
-    if (!fv__matrix_invert(matrix, matrix)) return fv_fail(error, FV_ERROR_INPUT, "%s: the transform has no inverse", path);
-    fv__matrix_chain(matrix, place->space, matrix);
+    if (!fv__physical_moved(place, matrix, world->value))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the transform has no inverse", path);
     world->count = 12;
-    for (int k = 0; k < 12; k++) world->value[k] = k < 8 ? -matrix[k] : matrix[k];
+    return FV_OK;
+}
+
+static fv_status check(const fv_infer *i, fv_physical *place, fv_error *error) {
+    const setting *p = i->params;
+    bool           by = i->in[BY]->kind == FV_KIND_IMAGE, file = p->transform && *p->transform;
+    FV_TRY(fv__physical_find(&i->in[IMAGE]->image, "image", place, error));
+    if (place->n != 3)
+        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes: only a volume has a matrix to the world", place->n);
+    if (by + file + (p->matrix.count > 0) != 1)
+        return fv_fail(error, FV_ERROR_USAGE, "give one of by, matrix and transform, as in set_sform(moving, register(moving, fixed))");
+    return FV_OK;
+}
+
+/* What is known while the pipeline runs only is another operator's. */
+static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
+    fv_physical place;
+    FV_TRY(check(i, &place, error));
+    if (i->in[BY]->kind == FV_KIND_IMAGE) fv__bytes_printf(text, "set_sform_later(image, list_transform(by), code = code)\n");
     return FV_OK;
 }
 
@@ -63,10 +84,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_physical    place;
     double         unused[12];
     bool           file = p->transform && *p->transform;
-    FV_TRY(fv__physical_find(&i->in[0]->image, "image", &place, error));
-    if (place.n != 3)
-        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes: only a volume has a matrix to the world", place.n);
-    if (file == (p->matrix.count > 0)) return fv_fail(error, FV_ERROR_USAGE, "give matrix, or transform, and not both");
+    FV_TRY(check(i, &place, error));
     p->found = p->matrix;
     if (file) FV_TRY(find_world(p->transform, &place, &p->found, error));
     const double *m = p->found.value;
@@ -77,9 +95,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
                        m[15]);
     if (!fv__matrix_invert(m, unused))
         return fv_fail(error, FV_ERROR_USAGE, "matrix is singular: voxels would lie upon each other");
-    memcpy(out->affine, m, sizeof out->affine);
-    for (int c = 0; c < 3; c++) out->spacing[place.axis[c]] = sqrt(m[c] * m[c] + m[4 + c] * m[4 + c] + m[8 + c] * m[8 + c]);
-    out->has_affine = true;
+    fv__image_place(out, m);
     out->affine_code = (int)p->code;
     return FV_OK;
 }
@@ -92,17 +108,20 @@ const fv_op FV_OP(set_sform) = {
     .doc =
         "Nothing is interpolated: the matrix from voxels to the world becomes this one, and a NIfTI file has it as sform. The "
         "numbers are NIfTI's own, as fslorient -setsform and nibabel's img.affine have them (x to the right, y to the front). "
-        "Where an image lies must be known before anything is computed: so the transform of register is written in one run, and "
-        "set_sform(moving, transform = \"t.tfm\") takes it in another (3D Slicer calls this hardening).",
+        "set_sform(moving, register(moving, fixed)) brings moving upon fixed by its header alone (3D Slicer calls this hardening a "
+        "transform). Where the image lies is known only when register is through. So the result can be written to .nii and "
+        ".nii.gz, and no operator takes it. To go on with the image in the same pipeline, use transform(), or give the transform "
+        "as the file of an earlier run: then the place is known before anything is computed.",
     .citation = "NIfTI-1: method 3 of the orientation of an image",
     .example = "head = phantom(\"t1\", [20, 30, 30])\n"
                "set_sform(head, [2, 0, 0, -30, 0, 2, 0, -30, 0, 0, 3, -25]) |> write(\"head.nii.gz\")",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(setting),
     .result = FV_KIND_IMAGE,
     .infer = infer,
+    .unroll = unroll,
     .passes = passes,
     .cost = cost,
     .see = "sform register transform",
