@@ -63,6 +63,24 @@ def warp_takes_every_type_and_keeps_its_limit():
 
 
 @test
+def large_images_need_no_limit():
+    """More than 64 MiB are not read whole: near displacements, far ones, and ones that are not numbers, in little memory."""
+    image = RANDOM.integers(0, 255, (70, 1000, 1000)).astype(np.uint8)
+    for most, order, mode in ((20, 1, "constant"), (900, 1, "nearest"), (900, 0, "constant")):
+        field = RANDOM.uniform(-most, most, (3, 2, 60, 70))
+        field[0] /= 10
+        if order:
+            field[1, 1, 5, 6] = np.nan
+        at = np.indices(field.shape[1:]) + field
+        theirs = ndimage.map_coordinates(image, at, order=order, mode=mode, cval=7, output=np.float64 if order else np.uint8)
+        ours = run(f'warp(a, name_axes(f, "c z y x"), order = {order}, mode = "{mode}", cval = 7)', "--memory", "160M", a=image,
+                   f=field)
+        known = ~np.isnan(field).any(axis=0)
+        near(ours[known], theirs[known], f"{most} {order} {mode}", 1e-4)
+        assert np.all(ours[~known] == 7)
+
+
+@test
 def warp_gives_the_constant_where_a_displacement_is_nan():
     field = np.zeros((2, 41, 53))
     field[1, 5, 6] = np.nan

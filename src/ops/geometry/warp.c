@@ -1,20 +1,14 @@
 /* warp: an image moved by a field of displacements. */
-#include "op/axes.h"
-#include "op/kernels.h"
-#include "ops/geometry/spline.h"
+#include "ops/geometry/warp_field.h"
 
-typedef struct {
-    fv_spline  spline;
-    fv_numbers limit;
-} warp;
-
-enum { IMAGE, FIELD };
+/* An image of more bytes is not read whole for a part of the result: if no displacement is larger than NEAR, it is that much
+ * around the part, else the image is taken in so many parts along its first axis, one after another. */
+enum { MOST_WHOLE = 64 << 20, NEAR = 64, PART_VOXELS = 4 << 20, MOST_PARTS = 32 };
 
 static const fv_param params[] = {
     FV_PARAM(warp, limit, .def = "", .min = 0, .max = 1e9, .unit = "px",
              .doc =
-                 "no displacement is larger, one number or one per spatial axis; left out: any, and all of the image is read for "
-                 "every part of the result"),
+                 "no displacement is larger, one number or one per spatial axis; left out: any"),
     FV_SPLINE_PARAMS("1", "constant"),
     FV_SPLINE_OWN,
     FV_PARAM_END,
@@ -27,63 +21,37 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
-/* Axes of the field: those of the image's spatial axes, and that of the components. */
-typedef struct {
-    int axis[3], component;
-} layout;
+/* Whether coordinates that lie outside read nothing but the edge. */
+static bool ends_at_edges(const fv_spline *s) {
+    return s->mode.index == FV_EXTEND_CONSTANT || s->mode.index == FV_EXTEND_NEAREST || s->mode.index == FV_EXTEND_GRID_CONSTANT;
+}
 
-static fv_status find_layout(const fv_mapping *m, const fv_image_type *image, const fv_image_type *field, layout *l,
-                             fv_error *error) {
-    if (fv_dtype_is_complex(field->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "field is %s: displacements are real numbers", fv_dtype_name(field->dtype));
-    if (field->ndim != m->naxes + 1)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "field has %d axes; an image of %d spatial axes takes %d: one more, for the components", field->ndim,
-                       m->naxes, m->naxes + 1);
-    int sum = 0;
-    for (int k = 0; k < m->naxes; k++) {
-        const char *name = image->axis[m->axis[k]];
-        sum += l->axis[k] = fv__axis_find(field, name);
-        if (l->axis[k] < 0) return fv_fail(error, FV_ERROR_USAGE, "field has no axis %s, as image does", name);
+static void unroll_parts(const fv_mapping *m, const fv_image_type *image, fv_bytes *text) {
+    static const char same[] = "order = order, mode = mode, cval = cval, prefilter = prefilter, margin = margin, partly = partly";
+    int64_t           shape[3], count = FV_MIN(fv_image_type_voxels(image) / PART_VOXELS, MOST_PARTS);
+    fv__spline_shape(m, image, shape);
+    count = FV_MAX(FV_MIN(count, shape[0] / 2), 1);
+    for (int64_t k = 0; k < count; k++) {
+        fv__bytes_printf(text, "part%lld = warp_part(image, field, ", (long long)k);
+        if (k) fv__bytes_printf(text, "part%lld, from = %lld, ", (long long)k - 1, (long long)(k * shape[0] / count));
+        if (k < count - 1) fv__bytes_printf(text, "until = %lld, ", (long long)((k + 1) * shape[0] / count));
+        fv__bytes_printf(text, "%s)\n", same);
     }
-    l->component = field->ndim * (field->ndim - 1) / 2 - sum;
-    if (field->shape[l->component] != m->naxes)
-        return fv_fail(error, FV_ERROR_USAGE, "axis %s of field has %lld components; it must have %d, one for each spatial axis",
-                       field->axis[l->component], (long long)field->shape[l->component], m->naxes);
-    return FV_OK;
-}
-
-static fv_status check(const warp *p, const fv_type *const *in, fv_mapping *m, layout *l, fv_error *error) {
-    FV_TRY(fv__spline_check(&p->spline, in[IMAGE], m, error));
-    for (int k = 0; k < m->naxes; k++) m->matrix[k][k] = 0; /* every axis is interpolated */
-    if (p->limit.count > 1 && p->limit.count != m->naxes)
-        return fv_fail(error, FV_ERROR_USAGE, "limit has %d numbers; give one, or %d (one per axis)", p->limit.count, m->naxes);
-    return find_layout(m, &in[IMAGE]->image, &in[FIELD]->image, l, error);
-}
-
-static fv_status infer(fv_infer *i, fv_error *error) {
-    const warp *p = i->params;
-    fv_mapping  m;
-    layout      l;
-    FV_TRY(check(p, i->in, &m, &l, error));
-    for (int k = 0; k < m.naxes; k++) i->out->image.shape[m.axis[k]] = i->in[FIELD]->image.shape[l.axis[k]];
-    i->out->image.dtype = fv__mapping_type(m.order, i->in[IMAGE]->image.dtype);
-    fv__spline_place(&m, &i->out->image);
-    if (fv_image_type_bytes(&i->out->image) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "the image would be larger than can be counted");
-    return FV_OK;
+    fv__bytes_printf(text, "choose(maximum(max(field), 0 - min(field)) <= %d, warp(image, field, limit = %d, %s), part%lld)\n", NEAR,
+                     NEAR, same, (long long)count - 1);
 }
 
 static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
-    const warp *p = i->params;
-    fv_mapping  m;
-    layout      l;
+    const warp          *p = i->params;
+    const fv_image_type *image = &i->in[IMAGE]->image;
+    fv_mapping           m;
+    layout               l;
     FV_TRY(check(p, i->in, &m, &l, error));
-    fv__spline_expand(&p->spline, &m, &i->in[IMAGE]->image, "warp", p->limit.count ? "field, limit, " : "field, ", text);
+    fv__spline_expand(&p->spline, &m, image, "warp", p->limit.count ? "field, limit, " : "field, ", text);
+    if (!text->size && !p->limit.count && ends_at_edges(&p->spline) && fv_image_type_bytes(image) > MOST_WHOLE)
+        unroll_parts(&m, image, text);
     return FV_OK;
 }
-
-static double limit_of(const warp *p, int k) { return !p->limit.count ? INFINITY : p->limit.value[p->limit.count == 1 ? 0 : k]; }
 
 static void need(const fv_need *n, fv_region *in) {
     const warp *p = n->params;
@@ -111,40 +79,6 @@ static size_t scratch(const fv_need *n) {
     return fv__points_scratch(&m, &n->in[IMAGE]->image, &in[IMAGE], &n->region);
 }
 
-typedef struct {
-    const warp     *p;
-    fv_mapping      m;
-    layout          l;
-    const fv_block *field;
-} context;
-
-static fv_status place(const void *context_, const int64_t *position, int64_t n, double *const coordinate[3], fv_error *error) {
-    const context *c = context_;
-    int            x = c->m.naxes - 1;
-    int64_t        at[FV_MAX_DIMS], stride = c->field->stride[c->l.axis[x]];
-    size_t         size = fv_dtype_size(c->field->dtype);
-    for (int k = 0; k <= x; k++) at[c->l.axis[k]] = position[c->m.axis[k]];
-    for (int k = 0; k <= x; k++) {
-        double limit = limit_of(c->p, k), first = (double)position[c->m.axis[k]], step = k == x;
-        at[c->l.component] = k;
-        const char *from = fv__block_at(c->field, at);
-        if (stride == 1) fv__kernels_current()->convert(coordinate[k], FV_FLOAT64, from, c->field->dtype, n);
-        for (int64_t i = 0; i < n && stride != 1; i++)
-            fv__kernels_current()->convert(&coordinate[k][i], FV_FLOAT64, from + i * stride * (int64_t)size, c->field->dtype, 1);
-        for (int64_t i = 0; i < n; i++) {
-            if (fabs(coordinate[k][i]) > limit)
-                return fv_fail(error, FV_ERROR_INPUT,
-                               "a displacement of %g voxels along %s exceeds limit = %g: give a larger one", coordinate[k][i],
-                               k == x ? "the last axis"
-                               : k    ? "the second axis"
-                                      : "the first axis",
-                               limit);
-            coordinate[k][i] += first + step * (double)i;
-        }
-    }
-    return FV_OK;
-}
-
 static fv_status run(fv_run *r, fv_error *error) {
     context c = { .p = r->need.params, .field = r->in[FIELD] };
     FV_TRY(check(c.p, r->need.in, &c.m, &c.l, error));
@@ -164,9 +98,11 @@ const fv_op FV_OP(warp) = {
     .doc =
         "The result at o is the image at o + field(o), in voxels, as skimage.transform.warp with coordinates and "
         "optical_flow_tvl1's "
-        "flow. The result has the shape of the field and lies on the grid of the image. Give limit if the image is large: "
-        "only so much around a part of the result is then read for it; a larger displacement is an error. A displacement of nan "
-        "gives cval.\n" FV_SPLINE_DOC,
+        "flow. The result has the shape of the field and lies on the grid of the image. With limit, "
+        "only so much around a part of the result is read for it, and a larger displacement is an error. Without it, an image of "
+        "at most 64 MiB is read whole; for a larger one the displacements are looked at first: if they are below 64 voxels, that "
+        "is taken for limit, else the image is taken in at most 32 parts, one after another, which is slow but fits into little "
+        "memory. (With the modes that repeat or mirror the image, it is read whole.) A displacement of nan gives cval.\n" FV_SPLINE_DOC,
     .citation = "skimage.transform.warp; scipy.ndimage.map_coordinates",
     .example = "cells = phantom(\"cells\", [200, 200])\n"
                "wave = name_axes(gaussian(phantom(\"cells\", [2, 200, 200]), [0, 20, 20]), \"c y x\") / 10\n"
@@ -181,5 +117,5 @@ const fv_op FV_OP(warp) = {
     .passes = passes,
     .moves = true,
     .cost = cost,
-    .see = "affine resample spline_filter",
+    .see = "warp_part affine resample spline_filter",
 };
