@@ -203,9 +203,7 @@ typedef struct {
     uint64_t size;
 } piece_head;
 
-int64_t fv__gzip_encode_memory(int64_t size) {
-    return (int64_t)sizeof(piece_head) + fv__deflate_memory(size);
-}
+int64_t fv__gzip_encode_memory(int64_t size) { return (int64_t)sizeof(piece_head) + fv__deflate_memory(size); }
 
 void fv__gzip_encode(int level, const void *data, size_t size, fv_bytes *out) {
     piece_head head = { .crc = crc32_gzip_refl(0, data, size), .size = size };

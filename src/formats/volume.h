@@ -55,9 +55,9 @@ fv_writer *fv__volume_gz_new(const fv_format *format, const fv_image_file *file,
 /* Another header, before assemble. */
 void fv__volume_gz_replace(fv_writer *writer, fv_bytes *header_take);
 /* Or: the voxels are a part of that name (op/output_parts.h), and the header ends where its path belongs. */
-void            fv__volume_gz_apart(fv_writer *writer, const char *part);
-fv_status       fv__volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
-fv_status       fv__volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+void      fv__volume_gz_apart(fv_writer *writer, const char *part);
+fv_status fv__volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status fv__volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
 /* The pieces with that of the header before them, which is to be released. */
 typedef struct fv_headed_pieces {
     fv_pieces  base;

@@ -137,9 +137,8 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
     if (v->kind == NODE) {
         const fv_input *right = right_input(c, v);
         char           *hint = right ? fv__sprintf("give it as %s = ...: %s", right->name, right->doc) : NULL;
-        fv__mistake(b, span, FV_ERROR_USAGE, hint,
-                    "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)", c->op->name, param->name,
-                    fv__describe(v));
+        fv__mistake(b, span, FV_ERROR_USAGE, hint, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)",
+                    c->op->name, param->name, fv__describe(v));
         free(hint);
         c->bad = true;
         return;

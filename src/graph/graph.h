@@ -286,7 +286,8 @@ fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value);
 /* Whether where an image lies is known only at the end, and what is said to those who go on with it. */
 static inline bool fv__placed_later(const fv_node *node) { return node && node->op && node->op->place_later; }
 #define FV_PLACED_LATER                                                                                                          \
-    "is known only at the end of the run: it can be written to .nii or .nii.gz; to go on with it, use transform(), or write the transform and name its file in a "  \
+    "is known only at the end of the run: it can be written to .nii or .nii.gz; to go on with it, use transform(), or write "    \
+    "the transform and name its file in a "                                                                                      \
     "second run: set_sform(image, transform = \"t.tfm\")"
 fv_node *fv__graph_later(fv_graph *graph, fv_dtype dtype, const char *what, int expr, int combination);
 /* The node for an array in memory. */

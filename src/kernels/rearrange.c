@@ -45,7 +45,7 @@ TURN(turn_16, sixteen)
 
 /* ---------------------------------------------------------------- squares in registers */
 
-enum { LINE = 64, AHEAD = 16 }; /* bytes of a line of the cache; rows after which one is needed that is asked for */
+enum { LINE = 64, AHEAD = 2 }; /* bytes of a line of the cache; lines of a row between the tile and what is asked for */
 
 typedef uint8_t  bytes __attribute__((vector_size(16)));
 typedef uint16_t shorts __attribute__((vector_size(16)));
@@ -85,8 +85,8 @@ FV_INLINE void shorts_transpose(shorts v[8]) {
     }
 }
 
-/* Squares of LANES x LANES in registers, a line of the input after the other; what is left over by the plain loop. The rows that
- * come next are asked for before: no processor sees so many rows coming. */
+/* Squares of LANES x LANES in registers, a line of the input after the other; what is left over by the plain loop. What later
+ * tiles need of the same rows is asked for before, into the second cache: no processor sees so many rows coming. */
 #define TURN_SQUARES(NAME, PLAIN, TYPE, VECTOR, LANES)                                                                           \
     static void NAME(const plane *p, const part *t, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {                            \
         const TYPE *from = (const TYPE *)p->from;                                                                                \
@@ -94,11 +94,8 @@ FV_INLINE void shorts_transpose(shorts v[8]) {
         bool        back = p->step < 0; /* the columns of a square then come last first */                                       \
         int64_t     i = i0, j = j0;                                                                                              \
         for (; j + (LANES) <= j1; j += (LANES)) {                                                                                \
-            const TYPE *line = from + (j + AHEAD) * p->across + p->step * i0, *end = line + p->step * (i1 - i0 - 1);             \
-            for (int l = 0; l < (LANES) && j + AHEAD < j1; l++) {                                                                \
-                __builtin_prefetch(line + l * p->across);                                                                        \
-                __builtin_prefetch(end + l * p->across);                                                                         \
-            }                                                                                                                    \
+            const TYPE *next = from + j * p->across + p->step * (i1 + AHEAD * LINE / (int64_t)sizeof(TYPE));                     \
+            for (int l = 0; l < (LANES); l++) __builtin_prefetch(next + l * p->across, 0, 2);                                    \
             for (i = i0; i + (LANES) <= i1; i += (LANES)) {                                                                      \
                 const TYPE *column = from + (back ? -i - ((LANES)-1) : i);                                                       \
                 TYPE       *row = to + (back ? i + ((LANES)-1) : i) * t->pitch;                                                  \
@@ -173,6 +170,14 @@ static void turn_tile(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_
     }
 }
 
+static void fence(bool streamed) {
+#if defined(__SSE2__)
+    if (streamed) _mm_sfence();
+#else
+    (void)streamed;
+#endif
+}
+
 static void turn_plane(const plane *p, size_t size_) {
     int64_t size = (int64_t)size_, wide = LINES * LINE / size, high = FV_MAX(LINE / size, 16);
     bool    large = p->n * p->m * size > HELD && p->m >= wide && LINE % size == 0;
@@ -185,25 +190,35 @@ static void turn_plane(const plane *p, size_t size_) {
             else
                 turn_part(p, &t, size_);
         }
-#if defined(__SSE2__)
-    if (large) _mm_sfence();
-#endif
+    fence(large);
 }
 
 #define REVERSE(TYPE)                                                                                                            \
     for (int64_t i = 0; i < n; i++) ((TYPE *)to)[i] = ((const TYPE *)from)[-i];                                                  \
     return
-static void copy_row(void *restrict to, const void *restrict from, int64_t n, int64_t step, size_t size) {
-    if (step == 1) {
-        memcpy(to, from, (size_t)n * size);
-        return;
-    }
+static void reverse_row(void *restrict to, const void *restrict from, int64_t n, size_t size) {
     switch (size) {
     case 1: REVERSE(uint8_t);
     case 2: REVERSE(uint16_t);
     case 4: REVERSE(uint32_t);
     case 8: REVERSE(uint64_t);
     default: REVERSE(sixteen);
+    }
+}
+
+/* Of a large image by pieces, which then go past the cache. */
+static void copy_row(char *restrict to, const char *restrict from, int64_t n, int64_t step, size_t size, bool large) {
+    _Alignas(LINE) char piece[LINES * LINE];
+    int64_t             most = (int64_t)(sizeof piece / size);
+    if (step == 1)
+        memcpy(to, from, (size_t)n * size);
+    else if (!large)
+        reverse_row(to, from, n, size);
+    for (int64_t i = 0, head = (int64_t)(-(uintptr_t)to % LINE / size); step != 1 && large && i < n;) {
+        int64_t count = FV_MIN(i || !head ? most : head, n - i);
+        reverse_row(piece, from - (size_t)i * size, count, size);
+        stream_row(to + (size_t)i * size, piece, count * (int64_t)size);
+        i += count;
     }
 }
 
@@ -216,12 +231,13 @@ void fv__rearrange_run(const fv_rearrangement *a, const fv_block *in, const fv_b
     outer.size[last] = 1;
     outer.size[across] = 1;
     fv_rows rows;
+    bool    large = fv__region_voxels(&out->region) * (int64_t)size > HELD;
     for (fv__rows_begin(&rows, &outer); fv__rows_next(&rows);) {
         for (int d = 0; d <= last; d++) at[a->source[d]] = a->first[d] + a->step[d] * rows.position[d];
         const char *from = fv__block_at(in, at);
         char       *to = fv__block_at(out, rows.position);
         if (across == last) {
-            copy_row(to, from, out->region.size[last], a->step[last], size);
+            copy_row(to, from, out->region.size[last], a->step[last], size, large);
             continue;
         }
         plane p = { .from = from,
@@ -233,4 +249,5 @@ void fv__rearrange_run(const fv_rearrangement *a, const fv_block *in, const fv_b
                     .step = a->step[across] };
         turn_plane(&p, size);
     }
+    fence(large);
 }

@@ -24,7 +24,7 @@ fv_writer *fv__dense_writer_new(const fv_format *format, const fv_image_file *fi
 void fv__dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv_bytes *trailer_take);
 /* Or: the voxels are a file of their own, a part of that name (op/output_parts.h); the header, which finish then writes, ends
  * where its path belongs. */
-void      fv__dense_writer_apart(fv_writer *writer, const char *part);
+void fv__dense_writer_apart(fv_writer *writer, const char *part);
 /* Another header of the same length, before finish. */
 fv_status fv__dense_header(fv_writer *writer, fv_bytes *header_take, fv_error *error);
 fv_status fv__dense_begin(fv_writer *writer, fv_error *error);

@@ -141,7 +141,8 @@ TEST(no_operator_is_left_out_of_the_conformance_suite) {
     char **cases = test_lines(TEST_CASES, &ncases);
     for (int i = 0; i < fv__op_count(); i++) {
         const fv_op *op = fv__op_at(i);
-        if (op->sink || op->files || op->gathers || op->place_later || fv__params_file(op)) continue; /* these have tests of their own */
+        if (op->sink || op->files || op->gathers || op->place_later || fv__params_file(op))
+            continue; /* these have tests of their own */
         if (!appears(op, cases, ncases)) test_fail(__FILE__, __LINE__, "%s has no line in tests/conformance/cases.txt", op->name);
     }
     test_lines_free(cases, ncases);

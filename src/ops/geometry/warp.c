@@ -7,8 +7,7 @@ enum { MOST_WHOLE = 64 << 20, NEAR = 64, PART_VOXELS = 4 << 20, MOST_PARTS = 32 
 
 static const fv_param params[] = {
     FV_PARAM(warp, limit, .def = "", .min = 0, .max = 1e9, .unit = "px",
-             .doc =
-                 "no displacement is larger, one number or one per spatial axis; left out: any"),
+             .doc = "no displacement is larger, one number or one per spatial axis; left out: any"),
     FV_SPLINE_PARAMS("1", "constant"),
     FV_SPLINE_OWN,
     FV_PARAM_END,
@@ -37,8 +36,8 @@ static void unroll_parts(const fv_mapping *m, const fv_image_type *image, fv_byt
         if (k < count - 1) fv__bytes_printf(text, "until = %lld, ", (long long)((k + 1) * shape[0] / count));
         fv__bytes_printf(text, "%s)\n", same);
     }
-    fv__bytes_printf(text, "choose(maximum(max(field), 0 - min(field)) <= %d, warp(image, field, limit = %d, %s), part%lld)\n", NEAR,
-                     NEAR, same, (long long)count - 1);
+    fv__bytes_printf(text, "choose(maximum(max(field), 0 - min(field)) <= %d, warp(image, field, limit = %d, %s), part%lld)\n",
+                     NEAR, NEAR, same, (long long)count - 1);
 }
 
 static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
@@ -102,7 +101,8 @@ const fv_op FV_OP(warp) = {
         "only so much around a part of the result is read for it, and a larger displacement is an error. Without it, an image of "
         "at most 64 MiB is read whole; for a larger one the displacements are looked at first: if they are below 64 voxels, that "
         "is taken for limit, else the image is taken in at most 32 parts, one after another, which is slow but fits into little "
-        "memory. (With the modes that repeat or mirror the image, it is read whole.) A displacement of nan gives cval.\n" FV_SPLINE_DOC,
+        "memory. (With the modes that repeat or mirror the image, it is read whole.) A displacement of nan gives "
+        "cval.\n" FV_SPLINE_DOC,
     .citation = "skimage.transform.warp; scipy.ndimage.map_coordinates",
     .example = "cells = phantom(\"cells\", [200, 200])\n"
                "wave = name_axes(gaussian(phantom(\"cells\", [2, 200, 200]), [0, 20, 20]), \"c y x\") / 10\n"

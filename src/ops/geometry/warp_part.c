@@ -18,7 +18,8 @@ static const fv_param params[] = {
 static const fv_input inputs[] = {
     { "image", FV_KIND_IMAGE, .doc = "image to move" },
     { "field", FV_KIND_IMAGE, .doc = "displacements in voxels, as warp has them" },
-    { "before", FV_KIND_IMAGE, .optional = true, .doc = "what the result is where its places do not lie in the part; left out: cval" },
+    { "before", FV_KIND_IMAGE, .optional = true,
+      .doc = "what the result is where its places do not lie in the part; left out: cval" },
     FV_INPUT_END,
 };
 
@@ -32,7 +33,9 @@ static fv_status infer_part(fv_infer *i, fv_error *error) {
 }
 
 /* One that is not a number belongs to the first part. */
-static bool owns(const warp *p, double place) { return !(place < p->from) && (place < p->until || (place != place && p->from < -1e299)); }
+static bool owns(const warp *p, double place) {
+    return !(place < p->from) && (place < p->until || (place != place && p->from < -1e299));
+}
 
 static void need(const fv_need *n, fv_region *in) {
     const warp *p = n->params;
@@ -76,7 +79,7 @@ static fv_status take_over(const context *c, const fv_block *before, const fv_bl
     size_t    size = fv_dtype_size(out->dtype);
     fv_region starts = out->region;
     fv_rows   rows;
-    double    room[3][FV_POINTS_STRIP], *const coordinate[3] = { room[0], room[1], room[2] };
+    double room[3][FV_POINTS_STRIP], *const coordinate[3] = { room[0], room[1], room[2] };
     starts.size[x] = 1;
     for (int d = starts.ndim - 1; d > x; d--) starts.size[d] = 1;
     int64_t together = 1; /* channels behind x: they have the same place */

@@ -66,7 +66,8 @@ static fv_status check(const fv_infer *i, fv_physical *place, fv_error *error) {
     if (place->n != 3)
         return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes: only a volume has a matrix to the world", place->n);
     if (by + file + (p->matrix.count > 0) != 1)
-        return fv_fail(error, FV_ERROR_USAGE, "give one of by, matrix and transform, as in set_sform(moving, register(moving, fixed))");
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "give one of by, matrix and transform, as in set_sform(moving, register(moving, fixed))");
     return FV_OK;
 }
 
@@ -108,7 +109,8 @@ const fv_op FV_OP(set_sform) = {
     .doc =
         "Nothing is interpolated: the matrix from voxels to the world becomes this one, and a NIfTI file has it as sform. The "
         "numbers are NIfTI's own, as fslorient -setsform and nibabel's img.affine have them (x to the right, y to the front). "
-        "set_sform(moving, register(moving, fixed)) brings moving upon fixed by its header alone (3D Slicer calls this hardening a "
+        "set_sform(moving, register(moving, fixed)) brings moving upon fixed by its header alone (3D Slicer calls this hardening "
+        "a "
         "transform). Where the image lies is known only when register is through. So the result can be written to .nii and "
         ".nii.gz, and no operator takes it. To go on with the image in the same pipeline, use transform(), or give the transform "
         "as the file of an earlier run: then the place is known before anything is computed.",
