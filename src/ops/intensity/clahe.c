@@ -275,9 +275,9 @@ static void make_box(const fv_run *r, const fv__tiles *t, const fv_region *box, 
     if (plane) choose_tables(tables, t, box->start, x, &c);
 #if FV_VECTOR_BYTES > 16
     if (plane && in->stride[d] == 1 && fv__region_voxels(box) > levels / 4) {
-        int64_t first = 0, last = levels - 1;
-        if (in->dtype == FV_UINT16) find_levels(in, box, &first, &last);
-        mix(&c, first, last, in->dtype == FV_UINT8, quads);
+        int64_t lowest = 0, highest = levels - 1;
+        if (in->dtype == FV_UINT16) find_levels(in, box, &lowest, &highest);
+        mix(&c, lowest, highest, in->dtype == FV_UINT8, quads);
         c.quads = quads;
     }
 #else
