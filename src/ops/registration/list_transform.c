@@ -4,9 +4,8 @@
  * of a linear one, those along control of B-splines. The places along all other axes come before them.
  */
 #include "op/control_grid.h"
-#include "op/table_rows.h"
+#include "ops/registration/numbered_rows.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 static const fv_input inputs[] = { { "transform", FV_KIND_IMAGE, .doc = "transforms, as register gives them" }, FV_INPUT_END };
 
@@ -85,13 +84,9 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-static int in_order(const void *a, const void *b) {
-    int64_t x = ((const record *)a)->number, y = ((const record *)b)->number;
-    return (x > y) - (x < y);
-}
-
-static fv_status put_rows(fv_finish *f, const record *all, int64_t count, fv_row_writer *rows, fv_error *error) {
+static fv_status put_rows(fv_finish *f, const void *records, int64_t count, fv_row_writer *rows, fv_error *error) {
     const fv_image_type *type = &f->in[0]->image;
+    const record        *all = records;
     int                  along;
     FV_TRY(find(type, &along, error));
     for (int64_t i = 0; i < count; i++) {
@@ -105,27 +100,10 @@ static fv_status put_rows(fv_finish *f, const record *all, int64_t count, fv_row
         }
         for (int64_t c = 0; c < type->shape[along]; c++) row[type->ndim - 1 + c].real = all[i].value[c];
     }
-    return fv__row_writer_flush(rows, error);
+    return FV_OK;
 }
 
-static fv_status finish(fv_finish *f, fv_error *error) {
-    fv_row_writer rows;
-    fv_bytes      all = { 0 };
-    fv_status     status = FV_OK;
-    fv__row_writer_init(&rows, f);
-    for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) {
-        const void *data;
-        if (!f->size(f, k)) continue;
-        status = f->partial(f, k, &data, error);
-        if (status == FV_OK) fv__bytes_append(&all, data, f->size(f, k));
-    }
-    int64_t count = (int64_t)(all.size / sizeof(record));
-    if (count) qsort(all.data, (size_t)count, sizeof(record), in_order);
-    if (status == FV_OK) status = put_rows(f, (const record *)all.data, count, &rows, error);
-    fv__row_writer_release(&rows);
-    fv__bytes_release(&all);
-    return status;
-}
+static fv_status finish(fv_finish *f, fv_error *error) { return fv__numbered_rows(f, sizeof(record), put_rows, error); }
 
 static const fv_pass passes[] = { { .name = "gather", .need = need, .bound = bound, .run = run, .finish = finish }, FV_PASS_END };
 

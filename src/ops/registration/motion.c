@@ -1,9 +1,8 @@
 /* motion: what transforms do, as a table. */
 #include "base/math.h"
 #include "op/physical.h"
-#include "op/table_rows.h"
+#include "ops/registration/numbered_rows.h"
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { TRANSFORM, ONTO };
 
@@ -86,11 +85,6 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-static int in_order(const void *a, const void *b) {
-    int64_t x = ((const record *)a)->number, y = ((const record *)b)->number;
-    return (x > y) - (x < y);
-}
-
 /* ---------------------------------------------------------------- numbers */
 
 typedef struct {
@@ -151,8 +145,9 @@ static void fill_row(const grid *g, const record *one, const double before[12], 
     row->real = before ? apart(g, m, before) : 0;
 }
 
-static fv_status put_rows(fv_finish *f, const record *all, int64_t count, fv_row_writer *rows, fv_error *error) {
+static fv_status put_rows(fv_finish *f, const void *records, int64_t count, fv_row_writer *rows, fv_error *error) {
     const fv_image_type *type = &f->in[TRANSFORM]->image;
+    const record        *all = records;
     fv_transform         t;
     grid                 g = grid_of(&f->in[ONTO]->image);
     FV_TRY(fv__transform_find(type, "transform", &t, error));
@@ -164,27 +159,10 @@ static fv_status put_rows(fv_finish *f, const record *all, int64_t count, fv_row
         bool follows = t.before && row[t.before - 1].integer > 0;
         fill_row(&g, &all[i], follows ? all[i - 1].matrix : NULL, t.n, row + t.before);
     }
-    return fv__row_writer_flush(rows, error);
+    return FV_OK;
 }
 
-static fv_status finish(fv_finish *f, fv_error *error) {
-    fv_row_writer rows;
-    fv_bytes      all = { 0 };
-    fv_status     status = FV_OK;
-    fv__row_writer_init(&rows, f);
-    for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) {
-        const void *data;
-        if (!f->size(f, k)) continue;
-        status = f->partial(f, k, &data, error);
-        if (status == FV_OK) fv__bytes_append(&all, data, f->size(f, k));
-    }
-    int64_t count = (int64_t)(all.size / sizeof(record));
-    if (count) qsort(all.data, (size_t)count, sizeof(record), in_order);
-    if (status == FV_OK) status = put_rows(f, (const record *)all.data, count, &rows, error);
-    fv__row_writer_release(&rows);
-    fv__bytes_release(&all);
-    return status;
-}
+static fv_status finish(fv_finish *f, fv_error *error) { return fv__numbered_rows(f, sizeof(record), put_rows, error); }
 
 static const fv_pass passes[] = { { .name = "gather", .need = need, .bound = bound, .run = run, .finish = finish }, FV_PASS_END };
 
