@@ -97,10 +97,15 @@ static bool parse(const char *name, piece *p) {
     return true;
 }
 
-/* A writer is called HOST-PID-TIME, or so with a number behind it. */
+/* A writer is called HOST-PID-TIME, or so with a number behind it. Names of hosts have all kinds of words, so the last one counts
+ * that is a time. */
 static uint64_t time_of(const char *writer) {
     uint64_t time = 0;
-    for (const char *word = writer; time < FIRST_TIME && (word = strchr(word, '-')); word++) time = strtoull(word + 1, NULL, 16);
+    for (const char *word = writer; (word = strchr(word, '-')); word++) {
+        char    *end;
+        uint64_t value = strtoull(word + 1, &end, 16);
+        if (value >= FIRST_TIME && (!*end || *end == '-')) time = value;
+    }
     return time;
 }
 

@@ -149,6 +149,20 @@ def a_refused_commit_ends_the_run_and_says_why(folder):
 
 
 @test
+def a_fresh_run_forgets_what_is_there_whatever_the_machines_are_called(folder):
+    serving, address = at_s3(folder)
+    text = 'mean(gaussian(phantom("cells", [64, 64]), 2))'
+    with serving as server:
+        first, second, third = (Machine(folder, name, access(server), address) for name in ("first", "second", "third"))
+        assert first.run(text)["tasks_run"] > 0
+        for thing in objects(folder, "log") + objects(folder, "pack"):  # a word that might be a time far ahead
+            thing.rename(thing.with_name(f"node-ffffffffffffffff-{thing.name}"))
+        assert second.run(text)["tasks_run"] == 0
+        assert third.run(text, "--fresh")["tasks_run"] > 0
+        assert third.run(text)["tasks_run"] == 0
+
+
+@test
 def what_cannot_keep_its_results_there_is_refused(folder):
     serving, address = at_s3(folder)
     with serving as server:
