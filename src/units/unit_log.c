@@ -67,8 +67,8 @@ fv_status fv__unit_log_open(const fv_units_options *o, const fv_unit_list *list,
     *out = log;
     name_folder(list, place, &log->folder);
     free(place);
-    FV_TRY(fv__store_check_folder(o->store, error));
     log->fd = -1;
+    FV_TRY(fv__store_check_folder(o->store, error));
     log->share = o->share;
     log->own_only = o->session && o->again;
     snprintf(log->session, sizeof log->session, "%s", o->session ? o->session : "-");
