@@ -68,6 +68,8 @@ bool fv__sending_any(const fv_errand *work) {
 
 /* ---------------------------------------------------------------- a batch */
 
+enum { TRIES = 5 }; /* that a broker who answers does not take a batch: a message may be too large for it */
+
 static fv_status send_all(fv_stream_run *run, const fv_errand *works, fv_error *error) {
     FV_TRY(fv__sender_begin(run->to, error));
     for (const fv_errand *w = works; w; w = w->next)
@@ -75,7 +77,8 @@ static fv_status send_all(fv_stream_run *run, const fv_errand *works, fv_error *
     return fv__sender_commit(run->to, fv__stream_log_number(run->log), error);
 }
 
-/* After a failure nobody knows whether the broker has the batch, until it answers again. */
+/* After a failure nobody knows whether the broker has the batch, until it answers again. Who takes the log over ends what we have
+ * begun, and looks at the number then: if that has happened, nothing may be sent any more. */
 static fv_status reopen(fv_stream_run *run, bool *sent, fv_error *error) {
     int64_t last = -1;
     fv__sender_close(run->to);
@@ -86,19 +89,24 @@ static fv_status reopen(fv_stream_run *run, bool *sent, fv_error *error) {
     return FV_OK;
 }
 
+/* Until the broker answers. */
+static fv_status reopen_patiently(fv_stream_run *run, bool *sent, fv_error *error) {
+    for (fv_status status; (status = reopen(run, sent, error)) != FV_OK; sleep(1))
+        if (run->failed || (run->options->cancel && *run->options->cancel > 1)) return status;
+    if (fv__stream_log_ours(run->log)) return FV_OK;
+    return fv_fail(error, FV_ERROR_IO, "another process has taken this stream over, and sends its messages");
+}
+
 fv_status fv__sending_send(fv_stream_run *run, const fv_errand *works, fv_error *error) {
-    bool sent = false, told = false;
     FV_TRY(fv__fault_point("stream.sending", error));
-    while (!sent) {
-        fv_status status = run->to ? send_all(run, works, error) : FV_ERROR_IO;
-        sent = status == FV_OK;
+    bool sent = false;
+    for (int tries = 1; !sent; tries++) {
+        fv_status status = send_all(run, works, error);
         if (status == FV_OK) break;
-        if (!told) fv__log("fovea: %s; trying again", error->message);
-        told = true;
-        while ((status = reopen(run, &sent, error)) != FV_OK) {
-            if (run->failed || (run->options->cancel && *run->options->cancel > 1)) return status;
-            sleep(1);
-        }
+        if (tries == TRIES) return status;
+        if (tries == 1) fv__log("fovea: %s; trying again", error->message);
+        sleep(tries > 1);
+        FV_TRY(reopen_patiently(run, &sent, error));
     }
     FV_TRY(fv__fault_point("stream.sent", error));
     pthread_mutex_lock(&run->logging);

@@ -295,9 +295,13 @@ static fv_status read_log(const char *path, replay *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- writing */
 
+bool fv__stream_log_ours(const fv_stream_log *log) { return fv__lease_held(log->lease); }
+
 static fv_status append(fv_stream_log *log, record_kind kind, const fv_bytes *bytes, bool durable, fv_error *error) {
     record head = { MAGIC, kind, log->number, bytes->size,
                     fv__hash_bytes(bytes->data ? bytes->data : (const uint8_t *)"", bytes->size) };
+    if (!fv__stream_log_ours(log))
+        return fv_fail(error, FV_ERROR_IO, "%s was taken over by another process, which took this one for dead", log->path);
     FV_TRY(fv__file_write_at(log->fd, &head, sizeof head, log->length, log->path, error));
     if (bytes->size)
         FV_TRY(fv__file_write_at(log->fd, bytes->data, bytes->size, log->length + (int64_t)sizeof head, log->path, error));

@@ -59,6 +59,7 @@ void      fv__state_merge(fv_stream_state *state, const fv_stream_state *other);
 /* Appends a batch and syncs it. The state has it already. sending: it does not count until fv__stream_log_sent. */
 fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, bool sending, fv_error *error);
 fv_status fv__stream_log_sent(fv_stream_log *log, fv_error *error); /* the messages of the last batch are committed */
+bool      fv__stream_log_ours(const fv_stream_log *log);            /* nobody has taken it over in the meantime */
 int64_t   fv__stream_log_number(const fv_stream_log *log);          /* of the last batch */
 /* Whether batch `number` of the dead process `name` was sent: asked where its log does not tell. */
 typedef fv_status fv_ask_sent(void *context, const char *name, int64_t number, bool *sent, fv_error *error);
