@@ -144,8 +144,10 @@ static void assign(fv_kafka_reader *r, rd_kafka_t *client, rd_kafka_topic_partit
             int     p = list->elems[i].partition;
             int64_t low, high;
             if (p >= r->npartitions) continue;
-            r->ends[p] = !rd_kafka_query_watermark_offsets(client, r->topic, p, &low, &high, 10000) ? high : 0;
+            /* Without an answer it is read until its end is met. */
+            if (rd_kafka_query_watermark_offsets(client, r->topic, p, &low, &high, 10000)) low = 0, high = INT64_MAX;
             int64_t at = list->elems[i].offset;
+            r->ends[p] = high;
             r->over[p] = high == low || (at >= 0 && at >= high);
         }
     }
@@ -271,7 +273,7 @@ static bool is_over(const fv_kafka_reader *r) {
 static fv_kafka_news trouble(fv_kafka_reader *r, rd_kafka_message_t *m, char *why) {
     rd_kafka_resp_err_t error = m->err;
     if (error == RD_KAFKA_RESP_ERR__PARTITION_EOF && r->options.once && m->partition < r->npartitions &&
-        m->offset >= r->ends[m->partition])
+        (m->offset >= r->ends[m->partition] || r->ends[m->partition] == INT64_MAX))
         r->over[m->partition] = true;
     bool fatal = error == RD_KAFKA_RESP_ERR__FATAL || error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
                  error == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED || error == RD_KAFKA_RESP_ERR__AUTHENTICATION;
@@ -363,7 +365,10 @@ static void writer_close(fv_kafka_writer *w) {
     free(w);
 }
 
-enum { PATIENCE = 30000 }; /* milliseconds that the broker has for a step of a transaction */
+enum {
+    PATIENCE = 30000, /* milliseconds that the broker has for a step of a transaction */
+    QUEUE = 65536     /* KiB of messages on their way */
+};
 
 static bool is_done(rd_kafka_error_t *error, char *why) {
     if (!error) return true;
@@ -399,7 +404,7 @@ static fv_kafka_writer *writer_open(const char *brokers, const char *topic, cons
     bool good =
         set(conf, "bootstrap.servers", brokers, why) && set(conf, "enable.idempotence", "true", why) &&
         set(conf, "message.max.bytes", "1000000000", why) && set(conf, "linger.ms", "2", why) &&
-        set(conf, "queue.buffering.max.kbytes", "65536", why) &&
+        set_number(conf, "queue.buffering.max.kbytes", QUEUE, why) &&
         (transaction ? set(conf, "transactional.id", transaction, why) : set(conf, "message.timeout.ms", "120000", why)) &&
         set(conf, "reconnect.backoff.max.ms", "1000", why) && set_all(conf, config, why);
     if (good && !(w->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof text))) {
@@ -425,17 +430,23 @@ static bool writer_send(fv_kafka_writer *w, const void *key, size_t key_size, co
                         const void *body, size_t body_size, char *why) {
     rd_kafka_headers_t *all = rd_kafka_headers_new((size_t)nheaders);
     rd_kafka_resp_err_t error;
+    bool                empty = false; /* nothing else was on its way when it was tried last */
     for (int h = 0; h < nheaders; h++) rd_kafka_header_add(all, headers[h].name, -1, headers[h].value, (ssize_t)headers[h].size);
     while ((error = rd_kafka_producev(w->client, RD_KAFKA_V_TOPIC(w->topic), RD_KAFKA_V_KEY(key, key_size),
                                       RD_KAFKA_V_VALUE((void *)(uintptr_t)body, body_size), RD_KAFKA_V_HEADERS(all),
                                       RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END)) ==
            RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+        if (empty || !is_fine(w, why)) break;
         rd_kafka_poll(w->client, 100);
-        if (!is_fine(w, why)) break;
+        empty = !rd_kafka_outq_len(w->client);
     }
     if (error) {
         rd_kafka_headers_destroy(all);
-        snprintf(why, FV_KAFKA_TEXT, "%s", rd_kafka_err2str(error));
+        if (!is_fine(w, why)) return false;
+        if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+            snprintf(why, FV_KAFKA_TEXT, "it has %zu bytes, and at most %d MiB are held for sending", body_size, QUEUE >> 10);
+        else
+            snprintf(why, FV_KAFKA_TEXT, "%s", rd_kafka_err2str(error));
         return false;
     }
     rd_kafka_poll(w->client, 0);
@@ -453,16 +464,17 @@ static bool writer_begin(fv_kafka_writer *w, char *why) { return is_done(rd_kafk
 static bool writer_commit(fv_kafka_writer *w, int64_t number, char *why) {
     rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new(w->transaction);
     rd_kafka_topic_partition_list_t    *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_error_t                   *error;
+    rd_kafka_error_t                   *error = NULL;
     double                              until = now() + 1e-3 * PATIENCE;
     rd_kafka_topic_partition_list_add(list, w->topic, 0)->offset = number;
     bool good = is_done(rd_kafka_send_offsets_to_transaction(w->client, list, group, PATIENCE), why);
     rd_kafka_topic_partition_list_destroy(list);
     rd_kafka_consumer_group_metadata_destroy(group);
-    if (!good) return false;
-    while ((error = rd_kafka_commit_transaction(w->client, PATIENCE)) && rd_kafka_error_is_retriable(error) && now() < until)
+    while (good && (error = rd_kafka_commit_transaction(w->client, PATIENCE)) && rd_kafka_error_is_retriable(error) &&
+           now() < until)
         rd_kafka_error_destroy(error);
-    return is_done(error, why) && is_fine(w, why);
+    good = good && is_done(error, why);
+    return is_fine(w, why) && good; /* what is wrong with a message says more than that there is one */
 }
 
 static bool writer_number(fv_kafka_writer *w, int64_t *number, char *why) {

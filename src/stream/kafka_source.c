@@ -214,6 +214,7 @@ fv_status fv__sender_open(const char *to, const char *config_file, const char *t
     if (status == FV_OK) status = read_config(config_file, &config, error);
     if (status == FV_OK) status = address_read(to, &sink->address, error);
     if (status != FV_OK) {
+        fv__bytes_release(&config);
         free(sink);
         return status;
     }

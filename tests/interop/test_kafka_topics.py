@@ -1,4 +1,5 @@
 """Topics as they are in life: empty, with partitions that are added later, compacted; clocks that jump; messages of no use."""
+import io
 import json
 import pathlib
 import signal
@@ -95,6 +96,40 @@ def compacted_topics(broker, admin, folder):
     assert any("empty" in path.read_text() for path in (here / "aside").glob("*.why"))
 
 
+def marks_of_transactions(broker, admin, folder):
+    """The last offset is no message where a transaction ended; one that is open does not count yet, and an aborted one never."""
+    admin.make("marked", 1)
+    here = begin(folder, "marked")
+    file = io.BytesIO()
+    numpy.save(file, image(5))
+
+    def stream_once():
+        return run("stream", "p.fov", "--bind", f"s=kafka://{broker.address}/marked?group=g", "--once", folder=here).stderr
+    admin.begin("marked", file.getvalue(), file.getvalue())(True)
+    admin.begin("marked", file.getvalue())(False)
+    assert "2 of 2 frames done" in stream_once()
+    assert "0 of 0 frames done" in stream_once()
+    ended = admin.begin("marked", file.getvalue())
+    assert "0 of 0 frames done" in stream_once()
+    ended(True)
+    assert "1 of 1 frame done" in stream_once()
+    assert len(items(here)) == 3, items(here)
+
+
+def results_that_are_too_large(broker, admin, folder):
+    """A message that the broker never takes ends the stream, and says why; what comes is done when there is room for it."""
+    here = begin(folder, "large", 's = read("scans/*.npy")\nwrite(s, "out/{stem}.npy")\n')
+    admin.make("large", 1)
+    admin.make("narrow", 1, max_message_bytes=1000)
+    broker.send("large", bytes(4096), key="a", fovea_shape="64,64", fovea_dtype="uint8", fovea_index=0)
+    where = f"kafka://{broker.address}/"
+    done = run("stream", "p.fov", "--bind", f"s={where}large", "--once", "--to", f"{where}narrow", folder=here, code=2)
+    assert "Message size too large" in done.stderr, done.stderr
+    admin.make("wide", 1)
+    run("stream", "p.fov", "--bind", f"s={where}large", "--once", "--to", f"{where}wide", folder=here)
+    assert broker.messages("wide", "%k\n") == b"a-000000\n" and not broker.messages("narrow", "%k\n")
+
+
 def clocks_that_jump(broker, folder):
     """Windows of a time follow the time that frames tell, back and forth; none is lost without a word."""
     text = 's = read("scans/*.npy")\nwrite(mean(s), "means.csv")\nwrite(project(s, "t", "mean"), "out/{stem}.npy")\n'
@@ -124,7 +159,7 @@ def messages_of_no_use(broker, folder):
     send(4, 3, fovea_end="1")
     send(5, 4)
     done = run("stream", "p.fov", "--bind", f"s={topic}", "--once", "--scan", "t", "--most", "10K", "--dead", dead, folder=here)
-    for what in ("1 scans", "1 known already", "1 too late", "1 malformed", "1 too large", "1 out of order"):
+    for what in ("1 scan,", "1 known already", "1 too late", "1 malformed", "1 too large", "1 out of order"):
         assert what in done.stderr, f"{what}: {done.stderr}"
     reasons = broker.messages("odd-dead", "%h\n").decode()
     assert reasons.count("fovea-why") == 3 and "at most 10240" in reasons and "too late" in reasons and "72" in reasons, reasons
@@ -155,6 +190,8 @@ def topics_as_they_are_in_life(folder):
         messages_of_no_use(broker, folder)
         results_as_messages(broker, folder)
         compacted_topics(broker, admin, folder)
+        marks_of_transactions(broker, admin, folder)
+        results_that_are_too_large(broker, admin, folder)
         partitions_that_are_added(broker, admin, folder)
         admin.close()
 

@@ -74,7 +74,8 @@ class Admin:
         name = ctypes.util.find_library("rdkafka")
         if not name:
             raise Skip("no librdkafka here")
-        self.library = library = ctypes.CDLL(name)
+        self.library, self.address = ctypes.CDLL(name), address
+        library = self.library
         for function in ("conf_new", "new", "queue_new", "NewTopic_new", "NewPartitions_new", "queue_poll"):
             getattr(library, f"rd_kafka_{function}").restype = ctypes.c_void_p
         why = ctypes.create_string_buffer(256)
@@ -101,6 +102,31 @@ class Admin:
         why = ctypes.create_string_buffer(256)
         wish = self.library.rd_kafka_NewPartitions_new(topic.encode(), ctypes.c_size_t(partitions), why, ctypes.c_size_t(256))
         self.ask("CreatePartitions", wish)
+
+    def begin(self, topic, *bodies):
+        """Messages in a transaction, which stays open until it is ended by what this gives: ended(commit)."""
+        library, why = self.library, ctypes.create_string_buffer(256)
+        library.rd_kafka_topic_new.restype = ctypes.c_void_p
+        conf = ctypes.c_void_p(library.rd_kafka_conf_new())
+        for name, value in (("bootstrap.servers", self.address), ("transactional.id", f"test-{topic}")):
+            library.rd_kafka_conf_set(conf, name.encode(), value.encode(), why, ctypes.c_size_t(256))
+        client = ctypes.c_void_p(library.rd_kafka_new(0, conf, why, ctypes.c_size_t(256)))
+        for step in ("init_transactions", "begin_transaction"):
+            function = getattr(library, f"rd_kafka_{step}")
+            function.restype = ctypes.c_void_p
+            assert not (function(client, 60000) if step.startswith("init") else function(client)), step
+        handle = ctypes.c_void_p(library.rd_kafka_topic_new(client, topic.encode(), None))
+        for body in bodies:
+            assert not library.rd_kafka_produce(handle, -1, 2, body, ctypes.c_size_t(len(body)), None, ctypes.c_size_t(0), None)
+        assert not library.rd_kafka_flush(client, 60000)
+
+        def ended(commit):
+            function = library.rd_kafka_commit_transaction if commit else library.rd_kafka_abort_transaction
+            function.restype = ctypes.c_void_p
+            assert not function(client, 60000)
+            library.rd_kafka_topic_destroy(handle)
+            library.rd_kafka_destroy(client)
+        return ended
 
     def close(self):
         self.library.rd_kafka_queue_destroy(self.queue)
