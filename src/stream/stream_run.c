@@ -467,23 +467,25 @@ static fv_status take_frames(fv_stream_run *run, fv_error *error) {
     fv_frame_source *source = run->source;
     bool             over = false, paused = false;
     double           last = 0;
+    fv_status        status = FV_OK; /* of the source: what came before it failed is done all the same */
     while (!over && !is_enough(run)) {
         fv_frame *frame = NULL;
         bool      room = has_room(run);
         if (source->pause && paused == room) source->pause(source, paused = !room);
-        if (room || source->pause) FV_TRY(source->next(source, room ? 0.05 : 0, &frame, &over, error));
+        if (room || source->pause) status = source->next(source, room ? 0.05 : 0, &frame, &over, error);
+        if (status != FV_OK) break;
         if (frame) FV_TRY(accept_frame(run, frame, error));
         tend_scans(run, false);
         once_a_second(run, &last);
     }
     if (run->failed) return FV_OK;
     /* What came is done to its end; scans that are not complete wait for the next start, unless nothing can follow. */
-    for (bool whole = over; !run->failed;) {
+    for (bool whole = over && status == FV_OK; !run->failed;) {
         tend_scans(run, whole);
         fv_frame *frame = NULL;
         if (source->pause) {
             if (!paused) source->pause(source, paused = true);
-            source->next(source, 0, &frame, &over, error);
+            source->next(source, 0, &frame, &over, &(fv_error){ 0 });
             fv__frame_free(frame); /* it was not committed, and comes again */
         }
         pthread_mutex_lock(&run->mutex);
@@ -494,7 +496,7 @@ static fv_status take_frames(fv_stream_run *run, fv_error *error) {
         usleep(2000);
     }
     tend_scans(run, false);
-    return FV_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- all of it */
