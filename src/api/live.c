@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MOST_FRAME ((int64_t)256 << 20)
@@ -174,7 +173,8 @@ static fv_status open_stream(fv_stream_run *run, fv_pipeline *p, fv_stream_optio
     FV_TRY(fv__store_check_folder(o->store, error));
     char *place = fv__store_place(o->store, true);
     run->folder = folder_of(p, run, *pattern, place);
-    run->name = fv__sprintf("%d-%llx", (int)getpid(), (unsigned long long)time(NULL));
+    /* Processes in containers have the same few numbers, and begin in the same second. */
+    run->name = fv__sprintf("%d-%llx", (int)getpid(), (unsigned long long)(fv__clock() * 1e9));
     fv_status status = fv__path_make_folders(run->folder, error);
     if (status == FV_OK) status = fv__outputs_open(place, o->overwrite, true, &run->text.outputs, error);
     free(place);
@@ -255,17 +255,21 @@ static void put_stream(fv_bytes *out, const cJSON *s) {
     fv__bytes_printf(out, "stream %s from %s: %s\n", cJSON_GetStringValue(cJSON_GetObjectItem(s, "stream")),
                      cJSON_GetStringValue(cJSON_GetObjectItem(s, "source")),
                      cJSON_GetStringValue(cJSON_GetObjectItem(s, "state")));
-    fv__bytes_printf(out, "  %.0f frames in %.0f s, %.1f a second; %.0f under way", number_of(s, "done"), number_of(s, "seconds"),
-                     number_of(s, "frames_per_second"), number_of(s, "waiting"));
+    fv__bytes_printf(out, "  %.0f frame%s in %.0f s, %.1f a second; %.0f under way", number_of(s, "done"),
+                     number_of(s, "done") == 1 ? "" : "s", number_of(s, "seconds"), number_of(s, "frames_per_second"),
+                     number_of(s, "waiting"));
     if (number_of(s, "lag") >= 0) fv__bytes_printf(out, ", %.0f wait at the source", number_of(s, "lag"));
     fv__bytes_printf(out, "\n  from arrival until durable: %.1f ms, of one in a hundred more than %.1f ms\n",
                      1e3 * number_of(s, "latency_median"), 1e3 * number_of(s, "latency_99"));
-    static const char *const counts[] = {
-        "scans", "rows", "failed", "duplicate", "late", "malformed", "oversized", "disordered"
-    };
-    for (int i = 0, n = 0; i < FV_COUNT(counts); i++)
-        if (number_of(s, counts[i]) > 0)
-            fv__bytes_printf(out, "%s%.0f %s", n++ ? ", " : "  ", number_of(s, counts[i]), counts[i]);
+    static const struct {
+        const char *name, *one;
+    } counts[] = { { "scans", "scan" }, { "rows", "row" }, { "failed" },    { "duplicate" },
+                   { "late" },          { "malformed" },   { "oversized" }, { "disordered" } };
+    for (int i = 0, n = 0; i < FV_COUNT(counts); i++) {
+        double      count = number_of(s, counts[i].name);
+        const char *what = count == 1 && counts[i].one ? counts[i].one : counts[i].name;
+        if (count > 0) fv__bytes_printf(out, "%s%.0f %s", n++ ? ", " : "  ", count, what);
+    }
     fv__bytes_printf(out, "\n");
 }
 

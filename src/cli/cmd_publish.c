@@ -40,8 +40,8 @@ static const fv_option options[] = {
 static void show(void *context, int64_t frames, int64_t bytes, double seconds) {
     (void)context;
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%lld frames, %.1f a second, %.1f MB a second", (long long)frames, (double)frames / seconds,
-                (double)bytes / seconds / 1e6);
+        fprintf(stderr, "\r\033[K%lld frame%s, %.1f a second, %.1f MB a second", (long long)frames, frames == 1 ? "" : "s",
+                (double)frames / seconds, (double)bytes / seconds / 1e6);
 }
 
 /* "100/s" frames, "200M/s" bytes. */
@@ -100,7 +100,8 @@ static int run(const void *options_, int nargs, char **args) {
         if (!add_files(args[i], &files, &count, &error)) status = error.code;
     if (status == FV_OK) status = fv_publish(files, count, &publish, &frames, &error);
     if (status == FV_OK && !o->quiet)
-        fprintf(stderr, "%sfovea: %lld frames sent\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", (long long)frames);
+        fprintf(stderr, "%sfovea: %lld frame%s sent\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", (long long)frames,
+                frames == 1 ? "" : "s");
     for (int i = 0; i < count; i++) free(files[i]);
     free(files);
     return status == FV_OK ? FV_EXIT_WELL : fv_explain("publish", NULL, status, &error);

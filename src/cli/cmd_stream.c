@@ -86,27 +86,29 @@ static void show(void *context, const fv_stream_facts *f) {
     double seconds = f->seconds > 0 ? f->seconds : 1;
     (void)context;
     if (!terminal) return;
-    fprintf(stderr, "\r\033[K%lld frames, %.1f a second, %lld under way, %.1f ms", (long long)f->done, (double)f->done / seconds,
-            (long long)f->waiting, 1e3 * f->latency);
+    fprintf(stderr, "\r\033[K%lld frame%s, %.1f a second, %lld under way, %.1f ms", (long long)f->done, f->done == 1 ? "" : "s",
+            (double)f->done / seconds, (long long)f->waiting, 1e3 * f->latency);
 }
 
 static void print_summary(const fv_stream_facts *f) {
     const struct {
-        const char *what;
+        const char *one, *more;
         int64_t     count;
-    } all[] = { { "scans", f->scans },
-                { "rows", f->rows },
-                { "failed", f->failed },
-                { "known already", f->duplicate },
-                { "too late", f->late },
-                { "malformed", f->malformed },
-                { "alerts", f->alerts },
-                { "too large", f->oversized },
-                { "out of order", f->disordered } };
+    } all[] = { { "scan", "s", f->scans },
+                { "row", "s", f->rows },
+                { "failed", "", f->failed },
+                { "known already", "", f->duplicate },
+                { "too late", "", f->late },
+                { "malformed", "", f->malformed },
+                { "alert", "s", f->alerts },
+                { "too large", "", f->oversized },
+                { "out of order", "", f->disordered } };
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
-    fprintf(stderr, "fovea: %lld of %lld frames done in %.2f s", (long long)f->done, (long long)f->frames, f->seconds);
+    fprintf(stderr, "fovea: %lld of %lld frame%s done in %.2f s", (long long)f->done, (long long)f->frames,
+            f->frames == 1 ? "" : "s", f->seconds);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].count) fprintf(stderr, ", %lld %s", (long long)all[i].count, all[i].what);
+        if (all[i].count)
+            fprintf(stderr, ", %lld %s%s", (long long)all[i].count, all[i].one, all[i].count == 1 ? "" : all[i].more);
     fprintf(stderr, "\n");
 }
 

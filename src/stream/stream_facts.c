@@ -123,7 +123,8 @@ static void print_rows(fv_stream_run *run, const fv_errand *work, const fv_made_
     cJSON_ArrayForEach(row, rows) {
         fv_bytes line = { 0 };
         fv__bytes_printf(&line, "%s", work->name);
-        if (work->fate == FV_FATE_PREVIEW) fv__bytes_printf(&line, " after %lld frames", (long long)work->frames);
+        if (work->fate == FV_FATE_PREVIEW)
+            fv__bytes_printf(&line, " after %lld frame%s", (long long)work->frames, work->frames == 1 ? "" : "s");
         for (const cJSON *cell = row->child; cell; cell = cell->next) {
             if (!strcmp(cell->string, "item") || !strcmp(cell->string, "path")) continue;
             char *text = cJSON_IsString(cell) ? fv__strdup(cell->valuestring) : cJSON_PrintUnformatted(cell);

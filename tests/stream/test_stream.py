@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import sqlite3
@@ -324,7 +325,7 @@ def frames_of_a_key_become_one_scan_with_the_bits_of_the_stored_one(folder):
     random.Random(1).shuffle(order)
     bytes_ = b"".join(headed(slices[i], "s1", i) for i in order) + headed(slices[0], "s1", 0)
     _, said = stream(folder, TOMO, "--bind", "p=-", "--scan", "angle", "--count", count, stdin=bytes_)
-    assert "1 scans" in said and "out of order" in said and "1 known already" in said, said
+    assert "1 scan," in said and "out of order" in said and "1 known already" in said, said
     there = pathlib.Path(folder) / "stored"
     (there / "scans").mkdir(parents=True)
     numpy.save(there / "scans" / "s1.npy", slices)
@@ -486,7 +487,7 @@ def events_status_and_metrics_tell_how_the_stream_does(folder):
                 return "fovea_stream_done 1\n" in answer.read().decode()
         wait_for("the metrics", metrics)
         wait_for("the status", lambda: '"done":\t1' in run("status", "--json", folder=folder, code=None).stdout)
-        assert "1 frames" in run("status", folder=folder).stdout
+        assert "  1 frame in " in run("status", folder=folder).stdout
     finally:
         process.stdin.close()
         process.wait()
@@ -511,6 +512,36 @@ alert(cells, "mean < 10")
     assert len(printed.splitlines()) == 3 and "a_1" in printed and "a_3" in printed, printed
     _, said = stream(folder, text.replace("mean <", "men <"), "--bind", "scans=-", stdin=stdin, code=2)
     assert "no column men" in said and "did you mean mean?" in said, said
+
+
+@test
+def what_came_before_standard_input_broke_off_is_done(folder):
+    images = frames(3)
+    whole = b"".join(npy(image) for image in images)
+    (pathlib.Path(folder) / "p.fov").write_text('s = read("w/*.npy")\nwrite(mean(s), "means.csv")\n')
+    for rest, why in ((npy(images[0])[:-9], "ends in the middle of frame 3"), (b"fovea-bytes: -1\n\n", "frame 3 of standard")):
+        done = subprocess.run([FOVEA, "stream", "p.fov", "--bind", "s=-"], cwd=folder, input=whole + rest, check=False,
+                              capture_output=True, timeout=600)
+        assert done.returncode == 2 and why in done.stderr.decode(), done
+        made = pathlib.Path(folder) / "means.csv"
+        assert len(made.read_text().splitlines()) == 4, made.read_text()
+        made.unlink()
+        shutil.rmtree(pathlib.Path(folder) / ".fovea")
+
+
+@test
+def a_stream_whose_log_was_taken_over_writes_nothing_more(folder):
+    there = pathlib.Path(folder)
+    (there / "w").mkdir()
+    (there / "p.fov").write_text('s = read("w/*.npy")\nwrite(mean(s), "means.csv")\n')
+    process = subprocess.Popen([FOVEA, "stream", "p.fov", "--bind", "s=watch:w"], cwd=folder, stderr=subprocess.PIPE)
+    wait_for("the stream", lambda: list(there.glob(".fovea/streams/*/*.status")))
+    lease, = there.glob(f".fovea/streams/*/.{process.pid}-*.log.fovea-lease")
+    lease.rename(there / "elsewhere")  # as who takes this process for dead does it
+    (there / "w" / "a.npy").write_bytes(npy(frames(1)[0]))
+    said = process.communicate(timeout=600)[1].decode()
+    assert process.returncode == 2 and "was taken over by another process" in said, (process.returncode, said)
+    assert not (there / "means.csv").exists()
 
 
 @test
