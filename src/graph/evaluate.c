@@ -173,9 +173,13 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
 }
 
 /* How what people mean by a list of texts is written. */
-static const char *several_words(const value *v) {
-    bool text = v->kind == LITERAL && v->literal.kind == FV_LITERAL_TEXT;
-    return text ? "; several words are one text, \"green magenta\", and several files a pattern, \"tile_*.tif\"" : "";
+/* What to write in place of a list of texts or of lists. */
+static const char *instead_of_list(const value *v) {
+    if (v->kind != LITERAL) return "";
+    if (v->literal.kind == FV_LITERAL_TEXT)
+        return "; several words are one text, \"green magenta\", and several files a pattern, \"tile_*.tif\"";
+    bool list = v->literal.kind == FV_LITERAL_NUMBERS || v->literal.kind == FV_LITERAL_LIST;
+    return list ? "; a matrix is written row after row, [1, 0, 0, 1]" : "";
 }
 
 APART static value evaluate_list(builder *b, const fv_expr *expr) {
@@ -189,7 +193,7 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
             good = false;
         else if (v.kind == NODE || v.literal.kind != FV_LITERAL_NUMBER) {
             fv__mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not a %s%s",
-                        fv__describe(&v), several_words(&v));
+                        fv__describe(&v), instead_of_list(&v));
             good = false;
         } else
             numbers[i] = v.literal.number;
