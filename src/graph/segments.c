@@ -147,11 +147,12 @@ static place look_at_call(finder *f, const fv_expr *call) {
     }
     if (!all.tables && !all.others) return p;
     bool lifts = op && ((op->gathers && !fv__op_chooses(op)) || over_items(f, op, call) ||
-                        (all.tables && !all.others && !op->rows && !op->sink));
+                        (all.tables && !all.others && !op->rows && !op->sink && !fv__op_samples(op)));
     if (lifts) {
         p.depth = FV_MAX(all.run, all.item + 1);
         return p;
     }
+    p.table = p.table || (fv__op_samples(op) && all.tables); /* an estimate is what its value is */
     p.depth = FV_MAX(all.item, all.run + all.run % 2) + (fv__op_chooses(op) ? 2 : 0);
     for (int a = 0; a < call->nargs; a++) p.list = unite(f, p.list, look(f, call->args[a].value).list);
     return p;

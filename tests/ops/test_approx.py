@@ -282,6 +282,21 @@ def a_group_of_measured_labels_is_sampled(folder):
 
 
 @test
+def objects_of_a_collection_have_a_row_for_each_item(folder):
+    for k, part in enumerate(np.split(blobs(1), 2)):
+        save(folder, f"part{k}.npy", part)
+    objects = 'objects(read("part*.npy"), "count()", reach = 24)'
+    text = f't = approx({objects}, error = 0.2)\nt\nwrite(t, "t.csv")\n{objects}'
+    _, (found, exact) = values(text, folder)
+    assert [row["item"] for row in found] == ["part0", "part1"] and all(row["seen"] < row["chunks"] for row in found), found
+    assert all(abs(row["count"] / whole["count"] - 1) < 0.4 for row, whole in zip(found, exact)), (found, exact)
+    head, *rows = pathlib.Path(folder, "t.csv").read_text().splitlines()
+    assert head.startswith("item,path,longer,count,count_low,count_high") and len(rows) == 2, (head, rows)
+    _, (within,) = values(objects, folder, "--within-error", "20%")
+    assert within == found, (within, found)
+
+
+@test
 def a_histogram_with_a_range_is_estimated(folder):
     image = np.clip(waves(), 0, 255).astype(np.uint8)
     save(folder, "u.npy", image)
