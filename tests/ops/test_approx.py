@@ -193,6 +193,7 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
              ("label(v > 120)", "error = 0.1", "an image", "objects"),
              ("measure(label(v > 120))", "error = 0.1", "summary", "group"),
              ('objects(v > 120, "max(volume)")', "error = 0.1", "may hold a larger", "quantile"),
+             ('objects(v > 120, "count()", intensity = v[:, :9])', "error = 0.1", "image has the axes", "9 in intensity"),
              ('group(measure(label(v > 120)), "label", "count()")', "error = 0.1", "summary", "group"),
              ('group(filter(filter(measure(label(v > 120)), "volume > 3"), "volume < 9"), "", "count()")', "error = 0.1",
               "summary", "group"),

@@ -6,14 +6,15 @@
 
 /* ---------------------------------------------------------------- matching */
 
-static fv_status other_length(const fv_image_type *labels, int d, const fv_image_type *image, int axis, const char *name,
-                              fv_error *error) {
+/* called: the input of labels, as its operator names it. */
+static fv_status other_length(const fv_image_type *labels, const char *called, int d, const fv_image_type *image, int axis,
+                              const char *name, fv_error *error) {
     char one[FV_AXES_TEXT], other[FV_AXES_TEXT];
     return fv_fail(error, FV_ERROR_USAGE,
-                   "labels has the axes %s and %s has %s: %s has %lld voxels in labels and %lld in %s. Axes are matched by name; "
+                   "%s has the axes %s and %s has %s: %s has %lld voxels in %s and %lld in %s. Axes are matched by name; "
                    "name_axes(image, ...) gives them other names",
-                   fv__axes_text(labels, one), name, fv__axes_text(image, other), labels->axis[d], (long long)labels->shape[d],
-                   (long long)image->shape[axis], name);
+                   called, fv__axes_text(labels, one), name, fv__axes_text(image, other), labels->axis[d],
+                   (long long)labels->shape[d], called, (long long)image->shape[axis], name);
 }
 
 /* The number of an axis of rows; a new one if there is none of that name. */
@@ -34,8 +35,8 @@ static fv_status row_axis(fv__views *v, const fv_image_type *image, int axis, co
 }
 
 /* The view without its channel. */
-static fv_status match(fv__views *v, const fv_image_type *labels, const fv_image_type *image, const char *name, fv__view *view,
-                       fv_error *error) {
+static fv_status match(fv__views *v, const fv_image_type *labels, const char *called, const fv_image_type *image,
+                       const char *name, fv__view *view, fv_error *error) {
     fv_matching same;
     bool        whole = fv__match(labels, image, &same) && same.same;
     for (int k = 0; k < FV_MAX_DIMS; k++) view->along[k] = view->row[k] = -1;
@@ -47,7 +48,7 @@ static fv_status match(fv__views *v, const fv_image_type *labels, const fv_image
         else if (image->shape[axis] == 1)
             continue;
         else if (d >= 0 && labels->shape[d] > 1)
-            return other_length(labels, d, image, axis, name, error);
+            return other_length(labels, called, d, image, axis, name, error);
         else if (!strcmp(image->axis[axis], "c"))
             view->channel_axis = axis;
         else {
@@ -63,7 +64,7 @@ fv_status fv__views_init(fv__views *v, const fv_type *const *in, const fv_input 
     for (int k = 1; inputs[k].name; k++) {
         if (in[k]->kind != FV_KIND_IMAGE) continue;
         fv__view view = { .input = k };
-        FV_TRY(match(v, &in[0]->image, &in[k]->image, inputs[k].name, &view, error));
+        FV_TRY(match(v, &in[0]->image, inputs[0].name, &in[k]->image, inputs[k].name, &view, error));
         int64_t channels = view.channel_axis < 0 ? 1 : in[k]->image.shape[view.channel_axis];
         if (v->count + channels > FV__CHANNELS)
             return fv_fail(error, FV_ERROR_USAGE,
