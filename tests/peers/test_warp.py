@@ -81,6 +81,22 @@ def large_images_need_no_limit():
 
 
 @test
+def parts_of_an_image_are_the_whole():
+    """warp_part after warp_part is warp, for displacements that lead far away too."""
+    field = field_of(PLANE.shape, 60)
+    named = 'name_axes(f, "c y x")'
+    field[0, 5, 6:9] = np.inf, -np.inf, np.nan
+    for order in (0, 1, 3):
+        for mode in ("nearest", "constant", "grid-constant"):
+            how = f'order = {order}, mode = "{mode}", cval = 7, prefilter = false'
+            first = f"warp_part(a, {named}, until = 20, {how})"
+            texts = [f"warp(a, {named}, {how})", f"warp_part(a, {named}, {first}, from = 20, {how})"]
+            whole, ours = run_all(texts, *CHUNK, a=PLANE, f=field)
+            same(ours, whole, f"{order} {mode}")
+            assert (ours[5, 6] == 7) == (mode != "nearest") and ours[5, 8] == 7
+
+
+@test
 def warp_gives_the_constant_where_a_displacement_is_nan():
     field = np.zeros((2, 41, 53))
     field[1, 5, 6] = np.nan

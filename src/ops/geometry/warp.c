@@ -25,9 +25,16 @@ static bool ends_at_edges(const fv_spline *s) {
     return s->mode.index == FV_EXTEND_CONSTANT || s->mode.index == FV_EXTEND_NEAREST || s->mode.index == FV_EXTEND_GRID_CONSTANT;
 }
 
+/* What a part of the result would read: series of images are taken image by image. */
+static int64_t voxels_read(const fv_mapping *m, const fv_image_type *image) {
+    int64_t voxels = 1;
+    for (int d = m->axis[0]; d < image->ndim; d++) voxels *= image->shape[d];
+    return voxels;
+}
+
 static void unroll_parts(const fv_mapping *m, const fv_image_type *image, fv_bytes *text) {
     static const char same[] = "order = order, mode = mode, cval = cval, prefilter = prefilter, margin = margin, partly = partly";
-    int64_t           shape[3], count = FV_MIN(fv_image_type_voxels(image) / PART_VOXELS, MOST_PARTS);
+    int64_t           shape[3], count = FV_MIN(voxels_read(m, image) / PART_VOXELS, MOST_PARTS);
     fv__spline_shape(m, image, shape);
     count = FV_MAX(FV_MIN(count, shape[0] / 2), 1);
     for (int64_t k = 0; k < count; k++) {
@@ -47,36 +54,24 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     layout               l;
     FV_TRY(check(p, i->in, &m, &l, error));
     fv__spline_expand(&p->spline, &m, image, "warp", p->limit.count ? "field, limit, " : "field, ", text);
-    if (!text->size && !p->limit.count && ends_at_edges(&p->spline) && fv_image_type_bytes(image) > MOST_WHOLE)
-        unroll_parts(&m, image, text);
+    bool large = voxels_read(&m, image) * (int64_t)fv_dtype_size(image->dtype) > MOST_WHOLE;
+    if (!text->size && !p->limit.count && ends_at_edges(&p->spline) && large) unroll_parts(&m, image, text);
     return FV_OK;
 }
 
 static void need(const fv_need *n, fv_region *in) {
     const warp *p = n->params;
     fv_mapping  m;
-    layout      l;
     double      low[3], high[3];
-    check(p, n->in, &m, &l, NULL);
-    in[FIELD] = fv__region_whole(&n->in[FIELD]->image);
+    need_field(n, &m, in);
     for (int k = 0; k < m.naxes; k++) {
-        in[FIELD].start[l.axis[k]] = n->region.start[m.axis[k]];
-        in[FIELD].size[l.axis[k]] = n->region.size[m.axis[k]];
         low[k] = (double)n->region.start[m.axis[k]] - limit_of(p, k);
         high[k] = (double)(n->region.start[m.axis[k]] + n->region.size[m.axis[k]] - 1) + limit_of(p, k);
     }
     fv__points_need(&m, &n->in[IMAGE]->image, low, high, &in[IMAGE]);
 }
 
-static size_t scratch(const fv_need *n) {
-    fv_mapping m;
-    layout     l;
-    fv_region  in[FV_MAX_INPUTS];
-    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = n->region;
-    check(n->params, n->in, &m, &l, NULL);
-    need(n, in);
-    return fv__points_scratch(&m, &n->in[IMAGE]->image, &in[IMAGE], &n->region);
-}
+static size_t scratch(const fv_need *n) { return scratch_for(n, need); }
 
 static fv_status run(fv_run *r, fv_error *error) {
     context c = { .p = r->need.params, .field = r->in[FIELD] };

@@ -63,6 +63,27 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static double limit_of(const warp *p, int k) { return !p->limit.count ? INFINITY : p->limit.value[p->limit.count == 1 ? 0 : k]; }
 
+/* Of the field, what belongs to a part of the result. */
+static void need_field(const fv_need *n, fv_mapping *m, fv_region *in) {
+    layout l;
+    check(n->params, n->in, m, &l, NULL);
+    in[FIELD] = fv__region_whole(&n->in[FIELD]->image);
+    for (int k = 0; k < m->naxes; k++) {
+        in[FIELD].start[l.axis[k]] = n->region.start[m->axis[k]];
+        in[FIELD].size[l.axis[k]] = n->region.size[m->axis[k]];
+    }
+}
+
+static size_t scratch_for(const fv_need *n, void (*need)(const fv_need *n, fv_region *in)) {
+    fv_mapping m;
+    layout     l;
+    fv_region  in[FV_MAX_INPUTS];
+    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = n->region;
+    check(n->params, n->in, &m, &l, NULL);
+    need(n, in);
+    return fv__points_scratch(&m, &n->in[IMAGE]->image, &in[IMAGE], &n->region);
+}
+
 typedef struct {
     const warp     *p;
     fv_mapping      m;

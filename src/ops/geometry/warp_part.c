@@ -6,6 +6,7 @@
 #include "ops/geometry/warp_field.h"
 
 enum { BEFORE = 2, CHUNK_BYTES = 4 << 20, BEYOND = 8 };
+#define ANYWHERE 1e300 /* no bound */
 
 static const fv_param params[] = {
     FV_PARAM(warp, from, .def = "-1e300", .unit = "px", .doc = "the part begins at this place along the first spatial axis"),
@@ -32,37 +33,27 @@ static fv_status infer_part(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-/* One that is not a number belongs to the first part. */
+/* The first part has all that lies before it and the last one all behind it, infinitely far too. What is not a number is every
+ * part's, and cval in each. */
 static bool owns(const warp *p, double place) {
-    return !(place < p->from) && (place < p->until || (place != place && p->from < -1e299));
+    bool before = p->from > -ANYWHERE && place < p->from, behind = p->until < ANYWHERE && place >= p->until;
+    return !before && !behind;
 }
 
 static void need(const fv_need *n, fv_region *in) {
     const warp *p = n->params;
     fv_mapping  m;
-    layout      l;
     double      low[3], high[3];
-    check(p, n->in, &m, &l, NULL);
-    in[FIELD] = fv__region_whole(&n->in[FIELD]->image);
+    need_field(n, &m, in);
     for (int k = 0; k < m.naxes; k++) {
         double most = (double)(n->in[IMAGE]->image.shape[m.axis[k]] + BEYOND), least = -(double)(m.margin + BEYOND);
-        in[FIELD].start[l.axis[k]] = n->region.start[m.axis[k]];
-        in[FIELD].size[l.axis[k]] = n->region.size[m.axis[k]];
         low[k] = k ? least : FV_MAX(p->from, least);
         high[k] = k ? most : FV_MIN(p->until, most);
     }
     fv__points_need(&m, &n->in[IMAGE]->image, low, high, &in[IMAGE]);
 }
 
-static size_t scratch(const fv_need *n) {
-    fv_mapping m;
-    layout     l;
-    fv_region  in[FV_MAX_INPUTS];
-    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = n->region;
-    check(n->params, n->in, &m, &l, NULL);
-    need(n, in);
-    return fv__points_scratch(&m, &n->in[IMAGE]->image, &in[IMAGE], &n->region);
-}
+static size_t scratch(const fv_need *n) { return scratch_for(n, need); }
 
 /* Places of other parts are no places here: nothing is read for them. */
 static fv_status place_own(const void *context_, const int64_t *position, int64_t n, double *const coordinate[3],
