@@ -132,7 +132,7 @@ class Example:
         written = [w for w in (s.written() for s in self.statements) if w]
         self.prints = any(not s.assigned() and not s.written() for s in self.statements)
         self.before = self.after = None
-        if not found or op["result"] == "file" or op["name"] == "set_sform_later":  # which is written to NIfTI alone
+        if not found or op["result"] == "file" or op.get("place_later"):  # it is written to NIfTI alone
             return
         self.after = written[-1] if written and op["result"] != "table" else None
         if images:

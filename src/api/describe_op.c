@@ -286,6 +286,7 @@ cJSON *fv__op_json(const fv_op *op) {
     cJSON_AddItemToObject(json, "inputs", inputs);
     cJSON_AddItemToObject(json, "parameters", params);
     cJSON_AddStringToObject(json, "result", result_kind(op));
+    if (op->place_later) cJSON_AddBoolToObject(json, "place_later", true);
     if (op->columns) {
         cJSON *columns = cJSON_AddArrayToObject(json, "columns");
         for (const fv_column_doc *c = op->columns; c->name; c++) cJSON_AddItemToArray(columns, column_json(c));

@@ -282,13 +282,13 @@ fv_status fv__graph_identify(const fv_graph *graph, fv_node *node, fv_error *err
 /* The node with the key of a new one: that one, if there is none yet. */
 fv_node *fv__graph_share(fv_graph *graph, fv_node *node);
 fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value);
-/* A constant that is known only when another unit has made the expression; equal to no other one. */
 /* Whether where an image lies is known only at the end, and what is said to those who go on with it. */
 static inline bool fv__placed_later(const fv_node *node) { return node && node->op && node->op->place_later; }
 #define FV_PLACED_LATER                                                                                                          \
     "is known only at the end of the run: it can be written to .nii or .nii.gz; to go on with it, use transform(), or write "    \
     "the transform and name its file in a "                                                                                      \
     "second run: set_sform(image, transform = \"t.tfm\")"
+/* A constant that is known only when another unit has made the expression; equal to no other one. */
 fv_node *fv__graph_later(fv_graph *graph, fv_dtype dtype, const char *what, int expr, int combination);
 /* The node for an array in memory. */
 fv_status fv__graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);

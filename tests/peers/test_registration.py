@@ -2,6 +2,7 @@
 """register, transform, stabilise and motion against motions that are known, scipy, nibabel and SimpleITK."""
 import csv
 import gzip
+import os
 import pathlib
 import subprocess
 import sys
@@ -465,6 +466,33 @@ def headers_take_what_the_same_run_has_found():
         done = subprocess.run([FOVEA, "run", "-e", found + 'set_sform(moving, t) |> write("a.nrrd")'], cwd=folder,
                               capture_output=True, text=True)
         assert done.returncode and "a.nrrd" in done.stderr and ".nii.gz" in done.stderr, done.stderr
+
+
+@test
+def a_killed_run_goes_on_with_the_right_header():
+    """Killed before, between and after the matrix is found and the files are made; another transform gives another header."""
+    with tempfile.TemporaryDirectory() as folder:
+        head = ndimage.gaussian_filter(RANDOM.random((20, 22, 24)), 2).astype(np.float32) * 100
+        for name, by in (("fixed", [0, 0, 0]), ("other", [0, 0, 2]), ("moving", [0, 2, 1])):
+            nibabel.save(nibabel.Nifti1Image(ndimage.shift(head, by), OBLIQUE), f"{folder}/{name}.nii")
+        names = ("a.nii", "a.nii.gz")
+
+        def bring(onto, fault=None, store="s"):
+            text = f'm = read("moving.nii")\nt = register(m, read("{onto}.nii"), kind = "rigid")\n'
+            text += "".join(f'set_sform(m, t) |> write("{name}")\n' for name in names)
+            done = subprocess.run([FOVEA, "run", "-q", "--overwrite", "--chunk", "9", "--store", store, "-e", text], cwd=folder,
+                                  env=dict(os.environ, **({"FOVEA_FAULT": f"{fault}:kill"} if fault else {})),
+                                  capture_output=True, text=True)
+            assert done.returncode == (137 if fault else 0), (fault, done.returncode, done.stderr)
+            return [nibabel.load(f"{folder}/{name}").affine for name in names if not fault]
+
+        expected = bring("fixed")
+        same(expected[0], expected[1])
+        assert np.abs(bring("other")[0] - expected[0]).max() > 0.5
+        for k, fault in enumerate(("task:3", "task:20", "end:1", "rename:1", "replace:2")):
+            bring("fixed", fault, f"s{k}")
+            for ours in bring("fixed", store=f"s{k}"):
+                same(ours, expected[0], fault)
 
 
 @test
