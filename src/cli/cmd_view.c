@@ -48,17 +48,19 @@ static void open_browser(const char *link) {
     if (failed) fv_complain("view", "no browser was opened (xdg-open: %s); open the link yourself", strerror(failed));
 }
 
-/* A run by the beginning of its name, where no file has this name. */
-static char *find_run(const char *name) {
-    char    *folder = NULL;
+/* A run by the beginning of its name, where no file has this name; NULL: it is no such name. The caller frees. */
+static fv_status find_run(const char *name, char **folder, fv_error *error) {
     fv_error unknown = { 0 };
-    if (!access(name, F_OK) || strspn(name, "0123456789abcdef") != strlen(name)) return NULL;
-    return fv_run_find(NULL, name, &folder, &unknown) == FV_OK ? folder : NULL;
+    *folder = NULL;
+    if (!*name || !access(name, F_OK) || strspn(name, "0123456789abcdef") != strlen(name)) return FV_OK;
+    if (fv_run_find(NULL, name, folder, &unknown) == FV_OK) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "there is no file %s; as the name of a run: %s", name, unknown.message);
 }
 
 static fv_status add_files(const view_options *o, int nargs, char **args, fv_view_files *files, fv_error *error) {
     for (int i = 0; i < nargs; i++) {
-        char     *run = find_run(args[i]);
+        char *run;
+        FV_TRY(find_run(args[i], &run, error));
         fv_status status = fv_view_files_add(files, run ? run : args[i], o->path, o->value, error);
         free(run);
         FV_TRY(status);

@@ -127,7 +127,10 @@ static uint8_t *paint(const view *v, double low, double high, int *channels) {
     for (int i = 0; i < n; i++) {
         double value = v->values[i];
         if (v->labels)
-            fv__label_color((uint64_t)(int64_t)value, pixels + 3 * (size_t)i);
+            fv__label_color(value < 0        ? (uint64_t)(int64_t)value
+                            : value < 0x1p64 ? (uint64_t)value
+                                             : UINT64_MAX,
+                            pixels + 3 * (size_t)i);
         else if (v->channels == 3)
             pixels[i] = (uint8_t)value;
         else

@@ -106,8 +106,7 @@ static fv_status add_collection(fv_view_files *files, const list *l, int first, 
     return status;
 }
 
-/* Images first, then labels, which lie over them; what is neither an image nor a table, such as a plot, is left out. Labels alone
- * are the image. */
+/* Images first, then labels, which lie over them; what is neither an image nor a table, such as a plot, is left out. */
 static fv_status add_images(fv_view_files *files, const list *l, bool labels, fv_error *error) {
     for (int i = 0; i < l->count; i++) {
         const fv_format *format;
@@ -117,7 +116,7 @@ static fv_status add_images(fv_view_files *files, const list *l, bool labels, fv
             for (int k = 0; k < i; k++) first = first && strcmp(extension(l->paths[k]), extension(l->paths[i])) != 0;
             if (first && !labels) FV_TRY(add_collection(files, l, i, error));
         } else if (has_labels(l->paths[i]) == labels)
-            FV_TRY(fv_view_files_image(files, l->paths[i], NULL, labels && files->nimages, error));
+            FV_TRY(fv_view_files_image(files, l->paths[i], NULL, labels, error));
     }
     return FV_OK;
 }

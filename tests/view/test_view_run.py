@@ -40,6 +40,22 @@ def images_labels_and_tables_of_a_run_are_shown(folder):
 
 
 @test
+def labels_alone_have_their_colours(folder):
+    run("run", "-q", "-e", 'x = phantom("cells", [90, 80])\nwrite(label(x > otsu(x)), "b.tif")', folder=folder)
+    with View(only_run(folder), folder=folder) as view:
+        assert [(i["name"], i["role"]) for i in images(view)] == [("b.tif", "labels")]
+
+
+@test
+def a_name_that_no_run_has_is_told(folder):
+    run("run", "-q", "-e", 'phantom("cells", [9, 9]) |> write("x.npy")', folder=folder)
+    wrong = "0" if only_run(folder).name[0] == "1" else "1"
+    for words in (wrong, "cafe" + 60 * "0"):
+        said = run("view", words, folder=folder, code=2).stderr
+        assert f"there is no file {words}" in said and f"begins with {words}" in said, said
+
+
+@test
 def results_of_many_items_are_one_collection(folder):
     for k in range(8):
         text = f'phantom("cells", [20, 30], seed = {k + 1}) |> write("in{k}.npy")'

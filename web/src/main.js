@@ -29,8 +29,8 @@ async function start() {
                 ${broken[0] ? `${broken[0].name}: ${broken[0].error}` : "There is no image to show."}</p>`,
             root,
         );
-    store.merge("labels", { image: labels?.id ?? null });
     const first = pictures()[0] ?? labels;
+    store.merge("labels", { image: labels?.id ?? null, ...(first === labels ? { opacity: 1 } : {}) }); // alone: nothing below
     store.set({ image: first.id });
     showImage(first.id);
     if (fitsBeside()) compareWith("side", ALL);

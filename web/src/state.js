@@ -100,7 +100,7 @@ export function prepare(image) {
 
 /* Asks for minimum, maximum and histogram; sets the contrast where none was chosen yet, or always. */
 export async function loadStatistics(image, always = false) {
-    if (image.role === "labels") return;
+    if (image.role === "labels" && image.id !== store.get("image")) return;
     await Promise.all(
         displayOf(image).channels.map(async (_, c) => {
             const several = channelCount(image) > 1;
