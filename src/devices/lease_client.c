@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #define NODE_SOCKET "/run/fovea/devices.sock"
-#define RESTART 30.0 /* seconds that a scheduler may be away */
+#define RESTART 30.0  /* seconds that a scheduler may be away */
+#define LAST_WORD 1.0 /* that it has to say that there is none; one that hangs gives back what it granted when it wakes */
 enum { MOST_OWED = 64 };
 
 /* Of this process: the scheduler that was there once is waited for when it is away, and what could not be returned to it then is
  * returned before the next lease. */
 static _Atomic uint64_t reached;         /* hash of its socket's name; 0: none */
 static _Atomic uint64_t owed[MOST_OWED]; /* tickets; 0: none */
+static _Atomic int64_t  away;            /* clock in milliseconds, since when it cannot be reached; 0: it could be */
 
 void fv_device_socket(char path[108]) {
     const char *given = getenv("FOVEA_DEVICES"), *own = getenv("XDG_RUNTIME_DIR");
@@ -38,6 +40,12 @@ static uint64_t hash_of(const char *path) { /* FNV-1a */
     return hash;
 }
 
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* A connection, or -1 with the reason in message. */
 static int connect_to(const char *path, char *message, size_t size) {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -45,9 +53,11 @@ static int connect_to(const char *path, char *message, size_t size) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
         reached = hash_of(path);
+        away = 0;
         return fd;
     }
     int cause = errno;
+    if (!away) away = (int64_t)(1000 * now());
     if (fd >= 0) close(fd);
     if (cause == ENOENT || cause == ECONNREFUSED)
         snprintf(message, size, "nobody gives out devices at %s; start `fovea devices serve`", path);
@@ -56,12 +66,6 @@ static int connect_to(const char *path, char *message, size_t size) {
     else
         snprintf(message, size, "cannot connect to %s: %s", path, strerror(cause));
     return -1;
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Whether it arrives, the answer tells. */
@@ -168,11 +172,13 @@ bool fv_device_lease_of(const char *socket_path, int64_t memory, double seconds,
     else
         fv_device_socket(lease->socket);
     lease->connection = connect_to(lease->socket, lease->message, sizeof lease->message);
-    if (lease->connection < 0 && reached != hash_of(lease->socket)) return false;
+    int64_t since = away;
+    bool    gone = since && now() - 1e-3 * (double)since > RESTART;
+    if (lease->connection < 0 && (gone || reached != hash_of(lease->socket))) return false;
     int read = ask_and_wait(lease, memory, devices, until, line, sizeof line);
     if (read == 0 && lease->connection >= 0) { /* what it has granted just now would stay ours, so its last word is heard */
         shutdown(lease->connection, SHUT_WR);
-        read = read_line(lease->connection, line, sizeof line, now() + RESTART) == 1 ? 1 : 0;
+        read = read_line(lease->connection, line, sizeof line, now() + LAST_WORD) == 1 ? 1 : 0;
     }
     lease->late = read == 0;
     if (lease->late) return fail(lease, "no device became free in time");

@@ -11,8 +11,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from device_service import Service
-from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for
+from device_service import Service, say
+from fovea_test import FOVEA, PATIENCE, ROOT, Skip, main, run, test, wait_for
 
 PYTHON = "/usr/bin/python3"
 
@@ -340,6 +340,24 @@ def devices_are_leased_for_units_and_commands(folder):
         assert number.stdout.strip() == str(1 << 30), number.stdout
         assert "no device has" in each(folder, "true {}", "x", "--device", "9G", code=2, environment=there).stderr
     assert "fovea devices serve" in each(folder, "true {}", "y", "--device", "1G", code=2, environment=there).stderr
+
+
+@test
+def who_waits_for_a_device_can_be_stopped(folder):
+    """Also while the scheduler of devices hangs."""
+    with Service(folder, devices=["a:2G"]) as service, service.connect() as other:
+        assert say(other, f"lease {1500 << 20}").startswith("granted")
+        for hangs, number in ((False, signal.SIGTERM), (True, signal.SIGINT)):
+            waits = subprocess.Popen([FOVEA, "each", "touch {}", "a", "b", "--device", "1500M"], cwd=folder, text=True,
+                                     stderr=subprocess.PIPE, env=dict(os.environ, FOVEA_DEVICES=service.path))
+            wait_for("the question", lambda: service.status()["waiting"])
+            if hangs:
+                service.process.send_signal(signal.SIGSTOP)
+            waits.send_signal(number)
+            errors = waits.communicate(timeout=PATIENCE)[1]
+            service.process.send_signal(signal.SIGCONT)
+            assert waits.returncode == 130 and "0 of 2 done" in errors, errors
+        wait_for("nobody to wait", lambda: not service.status()["waiting"])
 
 
 @test
