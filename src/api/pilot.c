@@ -24,12 +24,6 @@ extern char **environ;
 
 static const double ALIVE = 30, START = 30, STOP = 60; /* seconds */
 
-static double epoch(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void nap(void) { nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL); }
 
 /* ---------------------------------------------------------------- where it is */
@@ -63,7 +57,7 @@ fv_status fv_pilot_find(const char *store, const char *name, char **folder, fv_e
 static int count_agents(fv_book *book) {
     fv_book_agent *agents = NULL;
     int            count = 0, living = 0;
-    if (fv__book_agents(book, epoch() - ALIVE, &agents, &count, NULL) == FV_OK)
+    if (fv__book_agents(book, fv__epoch() - ALIVE, &agents, &count, NULL) == FV_OK)
         for (int i = 0; i < count; i++) {
             bool here = !strcmp(agents[i].host, fv__host_self()->name);
             living += !here || fv__process_start(agents[i].pid) > 0;
@@ -92,17 +86,12 @@ static bool is_over(fv_book *book) {
 
 /* ---------------------------------------------------------------- starting */
 
-static char *own_program(void) {
-    char *program = realpath("/proc/self/exe", NULL);
-    return program ? program : fv__strdup("fovea");
-}
-
 /* An agent that lives on when who started it is gone. */
 static fv_status start_agent(const char *folder, int node, double ends, fv_error *error) {
-    char *program = own_program(), *log = fv__sprintf("%s/agent-%d.log", folder, node), number[16], end[32];
+    char *program = fv__host_program(), *log = fv__sprintf("%s/agent-%d.log", folder, node), number[16], end[32];
     snprintf(number, sizeof number, "%d", node);
     snprintf(end, sizeof end, "%.3f", ends);
-    char                      *words[] = { program, "pilot", "serve", (char *)folder, "--node", number, "--ends", end, NULL };
+    char                      *words[] = { program, "pilot", "serve", (char *)folder, end, number, NULL };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t          attributes;
     pid_t                      pid;
@@ -122,7 +111,7 @@ static fv_status start_agent(const char *folder, int node, double ends, fv_error
 
 static fv_status start_here(const fv_pilot_options *o, const char *folder, fv_book *book, fv_error *error) {
     int64_t nodes = FV_MAX(o->cluster.nodes, 1);
-    double  ends = o->seconds > 0 ? epoch() + o->seconds : 0, until = fv__now() + START;
+    double  ends = o->seconds > 0 ? fv__epoch() + o->seconds : 0, until = fv__now() + START;
     for (int node = 0; node < nodes; node++) FV_TRY(start_agent(folder, node, ends, error));
     while (count_agents(book) < nodes) {
         if (fv__now() > until) return fv_fail(error, FV_ERROR_IO, "the agents do not answer; %s/agent-0.log may say why", folder);
@@ -230,7 +219,7 @@ static fv_status add(const char *folder, fv_book_job *job, int64_t *id, double *
     job->key = hex;
     job->folder = here;
     job->user = user ? user->pw_name : "";
-    job->added = epoch();
+    job->added = fv__epoch();
     fv_status status = fv__book_open(folder, false, &book, error);
     if (status == FV_OK && is_over(book))
         status = fv_fail(error, FV_ERROR_USAGE, "pilot %s has ended; `fovea pilot start %s` starts it again",
@@ -360,7 +349,7 @@ static char *status_text(const char *name, const char *state, const fv_book_agen
     for (int i = 0; i < nagents; i++) {
         char memory[24], left[32] = "";
         fv_size_format(agents[i].memory, memory);
-        if (agents[i].ends > 0) duration(agents[i].ends - epoch(), left);
+        if (agents[i].ends > 0) duration(agents[i].ends - fv__epoch(), left);
         fv__bytes_printf(&out, "  node %d: %s, %d processor%s, %s%s%s\n", agents[i].node, agents[i].host, agents[i].cpus,
                          agents[i].cpus == 1 ? "" : "s", memory, *left ? ", time left " : "", left);
     }
@@ -381,7 +370,7 @@ fv_status fv_pilot_status(const char *folder, fv_form form, char **text, fv_erro
     fv_arena       arena = { 0 };
     int            nagents = 0, njobs = 0;
     fv_status      status = fv__book_open(folder, false, &book, error);
-    if (status == FV_OK) status = fv__book_agents(book, epoch() - ALIVE, &agents, &nagents, error);
+    if (status == FV_OK) status = fv__book_agents(book, fv__epoch() - ALIVE, &agents, &nagents, error);
     if (status == FV_OK) status = fv__book_jobs(book, form == FV_FORM_JSON, &arena, &jobs, &njobs, error);
     if (status == FV_OK) {
         const char *state = state_of(book, count_agents(book));

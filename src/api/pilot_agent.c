@@ -49,12 +49,6 @@ typedef struct agent {
     bool          stopping, asked;       /* asked: by `fovea pilot stop` */
 } agent;
 
-static double epoch(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ---------------------------------------------------------------- in a child */
 
 static fv_status do_units(const agent *a, const fv_book_job *job, common *shared, fv_error *error) {
@@ -137,7 +131,7 @@ static void tell_to_stop(const agent *a, seat *s) {
     if (!(s->stopped > 0)) {
         s->stopped = fv__now();
         kill(s->pid, SIGTERM);
-    } else if (fv__now() > s->stopped + KILL)
+    } else if (fv__now() > s->stopped + KILL || (a->self.ends > 0 && fv__epoch() > a->self.ends))
         kill(s->pid, SIGKILL);
 }
 
@@ -147,17 +141,15 @@ static int64_t memory_used(const agent *a) {
     return used;
 }
 
-/* What a process that has ended says about its job. */
+/* What a process that has ended says about its job. What cannot be written now is found out again by another one. */
 static void take_end(agent *a, fv_book *book, seat *s) {
     const common *c = s->shared;
     bool          stopped = s->stopped > 0 || c->status == FV_ERROR_CANCELLED;
     s->pid = 0;
     if (c->status == FV_OK) {
-        fv__book_settle(book, s->job, FV_BOOK_DONE, NULL, NULL);
-        s->over = true;
+        s->over = fv__book_settle(book, s->job, FV_BOOK_DONE, NULL, NULL) == FV_OK;
     } else if (!stopped && (s->tries >= FV_MOST_TRIES || c->status != FV_ERROR_INTERNAL)) { /* a mistake would be made again */
-        s->over = true;
-        fv__book_settle(book, s->job, FV_BOOK_FAILED, c->why, NULL);
+        s->over = fv__book_settle(book, s->job, FV_BOOK_FAILED, c->why, NULL) == FV_OK;
     }
     fv__book_part(book, s->job, a->self.node, false, 0, s->served, NULL);
 }
@@ -170,26 +162,43 @@ static void reap(agent *a, fv_book *book) {
 
 /* ---------------------------------------------------------------- the queue */
 
+/* Starts a process for it. It is read whole only now: lists of files may be long. */
+static void begin(agent *a, seat *s, int64_t job) {
+    fv_arena    arena = { 0 };
+    fv_book_job whole;
+    fv_book    *book;
+    fv_status   status = fv__book_open(a->folder, false, &book, NULL);
+    if (status == FV_OK) status = fv__book_job(book, job, &arena, &whole, NULL);
+    fv__book_close(book); /* before the fork */
+    if (status == FV_OK && whole.state <= FV_BOOK_RUNS) {
+        whole.memory = s->memory;
+        s->stopped = 0;
+        s->units = whole.units;
+        if (start(a, &whole, s)) a->seen = 0; /* which is told at the next look */
+    }
+    fv__arena_release(&arena);
+}
+
 static void take_job(agent *a, const fv_book_job *job) {
     seat *s = find_seat(a, job->id);
     if (s && (s->pid || s->over || a->stopping)) return;
     int64_t memory = job->memory ? job->memory : a->self.memory / 4;
     if (a->stopping || (memory_used(a) && memory_used(a) + memory > a->self.memory)) return;
     if (!s) s = new_seat(a, job->id, memory);
-    if (!s) return;
-    fv_book_job own = *job;
-    own.memory = memory;
-    s->stopped = 0;
-    s->units = job->units;
-    if (start(a, &own, s)) a->seen = 0; /* which is told at the next look */
+    if (s) begin(a, s, job->id);
 }
 
 /* Ends what is not wanted any more: others have done the rest, or who asked for it has taken it back. */
 static void end_cancelled(agent *a, const fv_book_job *jobs, int count) {
-    for (int i = 0; i < a->nseats; i++) {
-        bool wanted = false;
-        for (int k = 0; k < count; k++) wanted = wanted || jobs[k].id == a->seats[i].job;
-        if (!wanted) tell_to_stop(a, &a->seats[i]);
+    for (int i = a->nseats - 1; i >= 0; i--) {
+        seat *s = &a->seats[i];
+        bool  wanted = false;
+        for (int k = 0; k < count; k++) wanted = wanted || jobs[k].id == s->job;
+        if (wanted) continue;
+        tell_to_stop(a, s);
+        if (s->pid) continue;
+        munmap(s->shared, sizeof *s->shared);
+        *s = a->seats[--a->nseats];
     }
 }
 
@@ -210,7 +219,7 @@ static fv_status look(agent *a, fv_error *error) {
     }
     if (status == FV_OK && fv__now() > a->seen + SEEN) {
         a->seen = fv__now();
-        a->self.seen = epoch();
+        a->self.seen = fv__epoch();
         status = fv__book_agent(book, &a->self, error);
         for (int i = 0; i < a->nseats; i++)
             if (a->seats[i].pid)
@@ -228,7 +237,7 @@ static fv_status look(agent *a, fv_error *error) {
 static void divide(agent *a) {
     double now = fv__now(), passed = a->divided > 0 ? now - a->divided : 0;
     int    n = 0;
-    bool   drained = a->self.ends > 0 && epoch() > a->self.ends - a->drains;
+    bool   drained = a->self.ends > 0 && fv__epoch() > a->self.ends - a->drains;
     a->divided = now;
     for (int i = 0; i < a->nseats; i++) {
         seat *s = &a->seats[i];
@@ -298,7 +307,7 @@ static fv_status leave(agent *a, bool *left, fv_error *error) {
 
 static fv_status serve(agent *a, fv_error *error) {
     for (;;) {
-        bool over = *a->stop || a->asked || (a->self.ends > 0 && epoch() > a->self.ends - STOPPING);
+        bool over = *a->stop || a->asked || (a->self.ends > 0 && fv__epoch() > a->self.ends - STOPPING);
         a->stopping = a->stopping || over;
         for (int i = 0; a->stopping && i < a->nseats; i++) tell_to_stop(a, &a->seats[i]);
         if (fv__now() > a->looked + LOOK) {
@@ -312,9 +321,9 @@ static fv_status serve(agent *a, fv_error *error) {
 }
 
 fv_status fv_pilot_serve(const char *folder, int node, double ends, volatile int *stop, bool *left, fv_error *error) {
-    agent a = { .folder = folder, .self = { .node = node, .pid = getpid(), .ends = ends, .seen = epoch() }, .stop = stop };
+    agent a = { .folder = folder, .self = { .node = node, .pid = getpid(), .ends = ends, .seen = fv__epoch() }, .stop = stop };
     snprintf(a.self.host, sizeof a.self.host, "%s", fv__host_self()->name);
-    a.drains = ends > 0 ? FV_MIN((ends - epoch()) * LAST_PART, LONGEST_LAST) + STOPPING : 0;
+    a.drains = ends > 0 ? FV_MIN((ends - fv__epoch()) * LAST_PART, LONGEST_LAST) + STOPPING : 0;
     *left = false;
     FV_TRY(enter(&a, error));
     fv_status status = serve(&a, error), ended = leave(&a, left, status == FV_OK ? error : NULL);

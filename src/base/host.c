@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static fv_host        self; /* of the process: found once, and the same for all */
@@ -85,4 +86,15 @@ int64_t fv__system_number(const char *path, const char *name) {
     }
     if (file) fclose(file);
     return -1;
+}
+
+char *fv__host_program(void) {
+    char *program = realpath("/proc/self/exe", NULL);
+    return program ? program : fv__strdup("fovea");
+}
+
+double fv__epoch(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

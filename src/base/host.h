@@ -18,6 +18,12 @@ typedef enum fv_alive { FV_DEAD, FV_ALIVE, FV_ALIVE_UNKNOWN } fv_alive;
 fv_alive fv__process_alive(int pid, int64_t start);
 int64_t  fv__process_start(int pid); /* 0: not known */
 
+/* Path of the program that this process runs; "fovea" if the system does not say. The caller frees. */
+char *fv__host_program(void);
+
+/* Seconds since 1970, by the clock that machines have in common. */
+double fv__epoch(void);
+
 /* The number behind a name, in a file of the system with a line for each, as /proc/meminfo; -1: there is none. */
 int64_t fv__system_number(const char *path, const char *name);
 

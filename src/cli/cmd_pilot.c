@@ -10,10 +10,9 @@
 typedef struct {
     const char *time, *store;
     const char *profile, *partition, *account, *qos, *constraint, *reservation, *gres;
-    int64_t     nodes, cpus, node;
+    int64_t     nodes, cpus;
     fv_size     memory;
     bool        local, json;
-    double      ends;
 } pilot_options;
 
 static const fv_option options[] = {
@@ -32,8 +31,6 @@ static const fv_option options[] = {
     FV_OPTION(pilot_options, gres, .argument = "TEXT", .doc = "start: generic resources of a node, such as gpu:2"),
     FV_OPTION(pilot_options, store, .argument = "FOLDER", .doc = "where its state is kept; .fovea if left out"),
     FV_OPTION(pilot_options, json, .doc = "status: print JSON, with what is over as well"),
-    FV_OPTION(pilot_options, node, .max = 1e6, .argument = "N", .doc = "serve: number of the agent; that of srun if left out"),
-    FV_OPTION(pilot_options, ends, .argument = "SECONDS", .doc = "serve: when the time is over, since 1970"),
     FV_OPTION_END,
 };
 
@@ -76,16 +73,14 @@ static int show(const char *folder, bool json) {
     return status == FV_OK ? FV_EXIT_WELL : fv_explain("pilot", NULL, status, &error);
 }
 
-/* Status 99 lets Slurm queue the job again: something is left to do. */
-static int serve(const pilot_options *o, const char *folder) {
+/* An agent, as start and Slurm's script call it: the folder, when the time is over (seconds since 1970; 0: never), and its
+ * number, which srun knows if it is left out. Status 99 lets Slurm queue the job again: something is left to do. */
+static int serve(int nargs, char **args) {
     fv_error    error = { 0 };
-    const char *rank = getenv("SLURM_PROCID");
+    const char *rank = nargs > 2 ? args[2] : getenv("SLURM_PROCID");
     bool        left;
-    fv_status   status = fv_pilot_serve(folder,
-                                      o->node ? (int)o->node
-                                        : rank  ? atoi(rank)
-                                                : 0,
-                                        o->ends, fv_stopping(false), &left, &error);
+    if (nargs < 2) return refuse("serve needs the folder of a pilot and when it ends");
+    fv_status status = fv_pilot_serve(args[0], rank ? atoi(rank) : 0, atof(args[1]), fv_stopping(false), &left, &error);
     if (status != FV_OK) return fv_explain("pilot", NULL, status, &error);
     return left ? FV_EXIT_AGAIN : FV_EXIT_WELL;
 }
@@ -95,8 +90,9 @@ static int run(const void *options_, int nargs, char **args) {
     const char          *verb = args[0], *name = nargs > 1 ? args[1] : "pilot";
     fv_error             error = { 0 };
     char                *folder;
+    if (!strcmp(verb, "serve")) return serve(nargs - 1, args + 1);
+    if (nargs > 2) return refuse("one pilot at a time, please");
     if (!strcmp(verb, "start")) return start(o, name);
-    if (!strcmp(verb, "serve")) return nargs > 1 ? serve(o, name) : refuse("serve needs the folder of a pilot");
     if (strcmp(verb, "status") && strcmp(verb, "stop")) {
         fv_complain("pilot", "expected start, status or stop, and not %s", verb);
         return FV_EXIT_REFUSED;
@@ -117,7 +113,7 @@ const fv_command fv_cmd_pilot = {
     .brief = "hold processors for a while, for runs and programs from several terminals",
     .usage = "start|status|stop [NAME]",
     .least = 1,
-    .most = 2,
+    .most = 4, /* of serve */
     .doc = "A pilot is one job of Slurm, or processes on this machine, to which `fovea run --pilot NAME` and `fovea each --pilot "
            "NAME` bring work. Those who share it get equal parts. It is called pilot if no name is given; from another folder it "
            "is named by its path, which start prints.\n"

@@ -27,7 +27,7 @@ static bool is_over(waiting *w) {
     fv_error ignored = { 0 };
     if (now() - w->looked < LOOK) return false;
     w->looked = now();
-    fv_pilot_look(w->folder, w->job, &w->state, &ignored);
+    if (fv_pilot_look(w->folder, w->job, &w->state, &ignored) == FV_ERROR_INPUT) w->state.stand = FV_PILOT_LEFT; /* removed */
     return w->state.stand > FV_PILOT_RUNS;
 }
 
@@ -130,7 +130,10 @@ fv_status fv_units_piloted(const char *pilot, fv_units_options *options, fv_unit
         follow.context = &f;
         status = fv_units_run(&follow, state, error);
         fv_pilot_state *s = &f.wait.state;
-        while (status == FV_OK && s->stand <= FV_PILOT_RUNS && !is_over(&f.wait)) nap(); /* its processes find out in turn */
+        while (status == FV_OK && s->stand <= FV_PILOT_RUNS && !is_over(&f.wait)) { /* its processes find out in turn */
+            if (options->stop && *options->stop) break;
+            nap();
+        }
         if (status == FV_ERROR_CANCELLED) fv_pilot_cancel(folder, f.wait.job, &(fv_error){ 0 });
         if (status == FV_OK && s->stand > FV_PILOT_DONE) status = explain(&f.wait, pilot, error);
     }

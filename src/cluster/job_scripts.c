@@ -1,6 +1,7 @@
 /* Job scripts: readable shell, made to be looked at and changed. */
 #include "cluster/job_scripts.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "cluster/slurm.h"
 #include "run/claims.h"
 #include <math.h>
@@ -216,8 +217,7 @@ static void put_agents(script *s) {
     put_word(&s->text, s->program);
     fv__bytes_printf(&s->text, " pilot serve ");
     put_word(&s->text, s->run);
-    fv__bytes_printf(&s->text,
-                     " --ends $ends &\n" PUT_WAIT "# What was not done when the time was over goes on in the next job.\n");
+    fv__bytes_printf(&s->text, " $ends &\n" PUT_WAIT "# What was not done when the time was over goes on in the next job.\n");
     put_requeue(s);
     fv__bytes_printf(&s->text, "exit $status\n");
 }
@@ -285,19 +285,12 @@ static fv_status write_request(const fv_submission *submission, const fv_profile
     return status;
 }
 
-static char *own_program(void) {
-    char    path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[FV_MAX(n, 0)] = 0;
-    return fv__strdup(n > 0 ? path : "fovea");
-}
-
 fv_status fv__job_scripts_write(const fv_submission *submission, const fv_profile *profile, fv_error *error) {
     script    s = { .profile = profile,
                     .submission = submission,
                     .here = realpath(".", NULL),
                     .run = realpath(submission->run_folder, NULL),
-                    .program = own_program() };
+                    .program = fv__host_program() };
     fv_status status = s.here && s.run ? FV_OK : fv_fail(error, FV_ERROR_IO, "cannot find %s", submission->run_folder);
     for (int i = 0; i < submission->njobs && status == FV_OK; i++) {
         s.job = &submission->jobs[i];
@@ -329,7 +322,7 @@ fv_status fv__pilot_script_submit(const char *folder, const fv_profile *profile,
                          .job = &job,
                          .here = realpath(".", NULL),
                          .run = realpath(folder, NULL),
-                         .program = own_program() };
+                         .program = fv__host_program() };
     char          *path = fv__sprintf("%s/agents.sh", submission.folder), *words[] = { "sbatch", "--parsable", path, NULL };
     fv_bytes       output = { 0 };
     fv_status      status = fv__path_make_folders(submission.folder, error);

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { PATIENCE = 30000 }; /* milliseconds that others may hold the file */
 
@@ -29,6 +31,18 @@ static fv_status refused(const fv_book *book, fv_error *error) {
     return fv_fail(error, status, "cannot use %s: %s", book->path, sqlite3_errmsg(book->sql));
 }
 
+/* Whatever the book says is run in its owner's name, so nobody else may write it. */
+static fv_status check_owner(const char *folder, fv_error *error) {
+    struct stat st;
+    if (stat(folder, &st)) return fv_fail(error, FV_ERROR_INPUT, "there is no folder %s", folder);
+    if (st.st_uid != geteuid())
+        return fv_fail(error, FV_ERROR_USAGE, "%s is somebody else's pilot; only its owner can use it", folder);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return fv_fail(error, FV_ERROR_USAGE, "others may write into %s and so run programs in your name; `chmod 700` it",
+                       folder);
+    return FV_OK;
+}
+
 fv_status fv__book_open(const char *folder, bool create, fv_book **out, fv_error *error) {
     fv_book *book = fv__calloc(sizeof *book);
     int      how = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
@@ -37,6 +51,8 @@ fv_status fv__book_open(const char *folder, bool create, fv_book **out, fv_error
     if (create) FV_TRY(fv__path_make_folders(folder, error));
     if (!create && !fv__file_exists(book->path))
         return fv_fail(error, FV_ERROR_INPUT, "%s is no pilot: it has no pilot.db", folder);
+    if (create) chmod(folder, S_IRWXU); /* what comes of it is looked at next */
+    FV_TRY(check_owner(folder, error));
     if (sqlite3_open_v2(book->path, &book->sql, how, NULL) != SQLITE_OK) return refused(book, error);
     sqlite3_busy_timeout(book->sql, PATIENCE);
     if (create && sqlite3_exec(book->sql, schema, NULL, NULL, NULL) != SQLITE_OK) return refused(book, error);
@@ -120,7 +136,7 @@ fv_status fv__book_agents(fv_book *book, double since, fv_book_agent **agents, i
 
 /* ---------------------------------------------------------------- jobs */
 
-static const char columns[] = "SELECT id, units, key, folder, what, title, user, memory, added, state, why,"
+static const char columns[] = " AS what, title, user, memory, added, state, why,"
                               " (SELECT COUNT(*) FROM part WHERE job = id AND works),"
                               " (SELECT IFNULL(SUM(used), 0) FROM part WHERE job = id AND works),"
                               " (SELECT IFNULL(SUM(served), 0) FROM part WHERE job = id), overwrite FROM job";
@@ -153,9 +169,13 @@ static void read_job(sqlite3_stmt *s, fv_arena *arena, fv_book_job *job) {
 fv_status fv__book_add(fv_book *book, const fv_book_job *job, int64_t *id, fv_error *error) {
     sqlite3_stmt *s = NULL;
     char         *text = sqlite3_mprintf("SELECT id FROM job WHERE key = %Q AND state = %d", job->key, FV_BOOK_WAITS);
-    FV_TRY(change(book, error, "BEGIN IMMEDIATE"));
+    fv_status     status = change(book, error, "BEGIN IMMEDIATE");
+    if (status != FV_OK) {
+        sqlite3_free(text);
+        return status;
+    }
     *id = is_row(book, &s, text) ? sqlite3_column_int64(s, 0) : 0;
-    fv_status status = end_rows(book, s, error);
+    status = end_rows(book, s, error);
     if (status == FV_OK && !*id) {
         status = change(book, error,
                         "INSERT INTO job (units, key, folder, what, title, user, memory, added, state, why,"
@@ -181,7 +201,8 @@ static fv_status read_jobs(fv_book *book, const char *text, fv_arena *arena, fv_
 }
 
 fv_status fv__book_jobs(fv_book *book, bool all, fv_arena *arena, fv_book_job **jobs, int *count, fv_error *error) {
-    char     *text = sqlite3_mprintf("%s WHERE %d OR state = %d ORDER BY id", columns, all, FV_BOOK_WAITS);
+    char *text =
+        sqlite3_mprintf("SELECT id, units, key, folder, ''%s WHERE %d OR state = %d ORDER BY id", columns, all, FV_BOOK_WAITS);
     fv_status status = read_jobs(book, text, arena, jobs, count, error);
     sqlite3_free(text);
     return status;
@@ -190,7 +211,7 @@ fv_status fv__book_jobs(fv_book *book, bool all, fv_arena *arena, fv_book_job **
 fv_status fv__book_job(fv_book *book, int64_t id, fv_arena *arena, fv_book_job *job, fv_error *error) {
     fv_book_job *jobs;
     int          count;
-    char        *text = sqlite3_mprintf("%s WHERE id = %lld", columns, (long long)id);
+    char        *text = sqlite3_mprintf("SELECT id, units, key, folder, what%s WHERE id = %lld", columns, (long long)id);
     fv_status    status = read_jobs(book, text, arena, &jobs, &count, error);
     sqlite3_free(text);
     if (status == FV_OK && !count) status = fv_fail(error, FV_ERROR_INPUT, "%s has no job %lld", book->path, (long long)id);
@@ -200,8 +221,8 @@ fv_status fv__book_job(fv_book *book, int64_t id, fv_arena *arena, fv_book_job *
 }
 
 fv_status fv__book_settle(fv_book *book, int64_t id, fv_book_state state, const char *why, fv_error *error) {
-    return change(book, error, "UPDATE job SET state = %d, why = %Q WHERE id = %lld AND state = %d", state, why ? why : "",
-                  (long long)id, FV_BOOK_WAITS);
+    return change(book, error, "UPDATE job SET state = %d, why = %Q, what = '' WHERE id = %lld AND state = %d", state,
+                  why ? why : "", (long long)id, FV_BOOK_WAITS); /* a long list of files is not kept for ever */
 }
 
 fv_status fv__book_part(fv_book *book, int64_t job, int node, bool works, int used, double served, fv_error *error) {

@@ -10,7 +10,8 @@
 
 typedef struct fv_book fv_book;
 
-/* create: makes the folder and the file, if they are not there; else a missing one is FV_ERROR_INPUT. */
+/* create: makes the folder and the file, if they are not there; else a missing one is FV_ERROR_INPUT. One that others than this
+ * user may write is refused. */
 fv_status fv__book_open(const char *folder, bool create, fv_book **book, fv_error *error);
 void      fv__book_close(fv_book *book);
 
@@ -54,7 +55,7 @@ typedef struct fv_book_job {
 
 /* Adds it, or finds it if the same one is not over yet. */
 fv_status fv__book_add(fv_book *book, const fv_book_job *job, int64_t *id, fv_error *error);
-/* All that are not over, or all; texts live in the arena, the caller frees *jobs. */
+/* All that are not over, or all, without what they are; texts live in the arena, the caller frees *jobs. */
 fv_status fv__book_jobs(fv_book *book, bool all, fv_arena *arena, fv_book_job **jobs, int *count, fv_error *error);
 /* One of them; FV_ERROR_INPUT: there is none of this number. */
 fv_status fv__book_job(fv_book *book, int64_t id, fv_arena *arena, fv_book_job *job, fv_error *error);

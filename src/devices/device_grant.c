@@ -54,7 +54,7 @@ static bool find_ours(const char *socket, uint64_t *devices) {
     enum { ROOM = 1 << 20 };
     *devices = 0;
     if (!getenv("SLURM_JOB_ID")) return true; /* all of them */
-    char *text = fv__calloc(ROOM);
+    char  *text = fv__calloc(ROOM);
     cJSON *root = fv_device_ask(socket, "status", text, ROOM) ? cJSON_Parse(text) : NULL;
     bool   good = !root || fv_device_job(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "devices")), devices);
     cJSON_Delete(root);

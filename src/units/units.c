@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_AT_ONCE = 4096 };
@@ -28,12 +27,6 @@ typedef struct fv_units {
     bool                    follows;       /* others do the work */
     bool                    others_failed; /* units did, since those behind them were last marked */
 } fv_units;
-
-static double epoch_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void tell(fv_units *s, bool always) {
     double now = fv__now();
@@ -83,7 +76,7 @@ static fv_status start(fv_units *s, int index, fv_error *error) {
         if (status != FV_OK) return status;
     }
     unit->result.tries++;
-    unit->result.started = epoch_now();
+    unit->result.started = fv__epoch();
     char    **words = fv__rank_words(fv__unit_words(&s->list, unit, place->temporary), unit->ranks, error);
     fv_status status = words ? fv__child_start(&place->child, words, NULL, NULL, error) : error->code;
     if (words) fv__words_free(words);
@@ -313,7 +306,7 @@ static fv_status prepare(fv_units *s, fv_error *error) {
     FV_TRY(fv__unit_list_make(o, &s->list, error));
     FV_TRY(fv__unit_queue_init(&s->queue, &s->list, o->order ? o->order : "fifo", cpus, o->memory_bound, error));
     FV_TRY(fv__unit_log_open(o, &s->list, &s->log, error));
-    if (o->ends > 0) s->queue.ends = fv__now() + o->ends - epoch_now();
+    if (o->ends > 0) s->queue.ends = fv__now() + o->ends - fv__epoch();
     s->nplaces = o->over ? 0 : (int)FV_MIN(cpus, MOST_AT_ONCE);
     s->places = fv__calloc((size_t)FV_MAX(s->nplaces, 1) * sizeof *s->places);
     s->polled = fv__calloc((size_t)FV_MAX(s->nplaces, 1) * 2 * sizeof *s->polled);

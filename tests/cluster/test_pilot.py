@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def mistakes_are_told_where_they_are_made(folder):
     assert "at least 10s" in run("pilot", "start", "p", "--local", "--time", "1s", folder=folder, code=2).stderr
     assert "letters, digits" in run("pilot", "start", "../p", "--local", folder=folder, code=2).stderr
     assert "start, status or stop" in run("pilot", "begin", folder=folder, code=2).stderr
+    assert "one pilot at a time" in run("pilot", "stop", "p", "q", folder=folder, code=2).stderr
     with local(folder, "--cpus", "2"):
         assert "is there already" in run("pilot", "start", "p", "--local", folder=folder, code=2).stderr
         assert "no program nosuch" in run("each", "nosuch {}", "a", "--pilot", "p", folder=folder, code=2).stderr
@@ -83,6 +85,35 @@ def mistakes_are_told_where_they_are_made(folder):
         wide = run("each", "true {}", "a", "--cpus", "99", "-j", "99", "--pilot", "p", folder=folder, code=2)
         assert "asks for 99 processors" in wide.stderr, wide.stderr
     assert "has ended" in run("each", "true {}", "a", "--pilot", "p", folder=folder, code=2).stderr
+
+
+@test
+def nobody_else_can_put_work_into_a_pilot(folder):
+    """Not even where everybody may write into everything: what is in the book is run in the owner's name."""
+    place = pathlib.Path(folder, ".fovea/pilots/p")
+    before = os.umask(0)
+    try:
+        with local(folder, "--cpus", "1"):
+            assert place.stat().st_mode & 0o777 == 0o700, oct(place.stat().st_mode)
+            assert run("each", "echo {}", "a", "--pilot", "p", folder=folder).stdout == "a\n"
+    finally:
+        os.umask(before)
+    place.chmod(0o770)
+    for words in (["each", "echo {}", "b", "--pilot", "p"], ["pilot", "serve", str(place), "0"]):
+        refused = run(*words, folder=folder, code=2)
+        assert "others may write into" in refused.stderr and "chmod 700" in refused.stderr, refused.stderr
+    with local(folder, "--cpus", "1"):  # which mends it
+        assert run("each", "echo {}", "b", "--pilot", "p", folder=folder).stdout == "b\n"
+
+
+@test
+def a_pilot_that_is_removed_is_not_waited_for(folder):
+    with local(folder, "--cpus", "1") as pilot:
+        asked = pilot.begin("each", "sleep {}", "903.5")
+        wait_for("the unit", lambda: any(job["cpus"] for job in pilot.status()["jobs"]))
+        shutil.rmtree(os.path.join(folder, ".fovea/pilots"))
+        errors = asked.communicate(timeout=PATIENCE)[1]
+        assert asked.returncode == 130 and "the pilot has ended" in errors, errors
 
 
 @test
