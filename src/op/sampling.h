@@ -22,7 +22,7 @@ typedef struct fv_sampling {
 
 /* The parameters of an operator that only says how another's value is sampled. */
 extern const fv_param fv__sampling_params[];
-static inline bool    fv__op_samples(const fv_op *op) { return op->params == fv__sampling_params; }
+static inline bool    fv__op_samples(const fv_op *op) { return op && op->params == fv__sampling_params; }
 fv_status             fv__sampling_check(const fv_sampling *sampling, fv_error *error);
 
 /* What --within and --within-error ask for, one of which is 0. */
