@@ -48,6 +48,16 @@ def table(folder, name, columns, lines):
         csv.writer(file).writerows([columns] + lines)
 
 
+def until_told(folder, seconds):
+    """A program that waits for the file go, and then a little."""
+    return f"sh -c 'until [ -e {folder}/go ]; do sleep 0.05; done; sleep {seconds}'"
+
+
+def tell(folder):
+    with open(os.path.join(folder, "go"), "w", encoding="ascii"):
+        pass
+
+
 def local(folder, *words):
     return Pilot(folder, "--local", *words)
 
@@ -121,10 +131,12 @@ def commands_that_share_a_pilot_get_equal_parts(folder):
     """Forty units of one came first; those of the other, which came later, do not wait for them."""
     table(folder, "t.csv", ["n"], [[n] for n in range(40)])
     with local(folder, "--cpus", "4") as pilot:
-        first = pilot.begin("each", "sh -c 'sleep 0.2' a{n}", "--from", "t.csv", "-o", "a.csv")
+        first = pilot.begin("each", until_told(folder, 0.2) + " a{n}", "--from", "t.csv", "-o", "a.csv")
         wait_for("the first", lambda: any(job["cpus"] == 4 for job in pilot.status()["jobs"]))
         table(folder, "u.csv", ["n"], [[n] for n in range(12)])
-        second = pilot.begin("each", "sh -c 'sleep 0.2' b{n}", "--from", "u.csv", "-o", "b.csv")
+        second = pilot.begin("each", until_told(folder, 0.2) + " b{n}", "--from", "u.csv", "-o", "b.csv")
+        wait_for("the second", lambda: len(pilot.status()["jobs"]) == 2)
+        tell(folder)
         assert second.wait(PATIENCE) == 0 and first.wait(PATIENCE) == 0, (first.stderr.read(), second.stderr.read())
     a, b = ([float(row["started"]) for row in rows(folder, name)] for name in ("a.csv", "b.csv"))
     beside = sum(min(b) <= start <= max(b) for start in a)
@@ -135,9 +147,12 @@ def commands_that_share_a_pilot_get_equal_parts(folder):
 def a_wide_unit_gets_its_processors_beside_many_small_ones(folder):
     table(folder, "t.csv", ["n"], [[n] for n in range(60)])
     with local(folder, "--cpus", "4") as pilot:
-        small = pilot.begin("each", "sh -c 'sleep 0.1' {n}", "--from", "t.csv", "-o", "small.csv")
+        small = pilot.begin("each", until_told(folder, 0.1) + " {n}", "--from", "t.csv", "-o", "small.csv")
         wait_for("the small ones", lambda: any(job["cpus"] == 4 for job in pilot.status()["jobs"]))
-        run("each", "true {}", "x", "--cpus", "4", "-j", "4", "--pilot", "p", "-o", "wide.csv", folder=folder)
+        wide = pilot.begin("each", "true {}", "x", "--cpus", "4", "-j", "4", "-o", "wide.csv")
+        wait_for("the wide one", lambda: len(pilot.status()["jobs"]) == 2)
+        tell(folder)
+        assert wide.wait(PATIENCE) == 0, wide.stderr.read()
         assert small.wait(PATIENCE) == 0, small.stderr.read()
     last = max(float(row["started"]) for row in rows(folder, "small.csv"))
     assert float(rows(folder, "wide.csv")[0]["started"]) < last
@@ -147,7 +162,7 @@ def a_wide_unit_gets_its_processors_beside_many_small_ones(folder):
 def nothing_is_begun_that_cannot_end_and_the_rest_waits_for_the_next(folder):
     table(folder, "t.csv", ["n", "limit", "s"], [[0, "2s", 0.1], [1, "60s", 0.1], [2, "2s", 0.1]])
     words = ["each", "sh -c 'echo {n} >> log; sleep {s}'", "--from", "t.csv", "--time", "limit", "-o", "units.csv"]
-    with local(folder, "--cpus", "1", "--time", "10s") as pilot:
+    with local(folder, "--cpus", "1", "--time", "20s") as pilot:
         first = pilot.begin(*words)
         errors = first.communicate(timeout=PATIENCE)[1]
         assert first.returncode == 130 and "before all was done" in errors, errors
@@ -196,8 +211,8 @@ def a_pilot_in_a_job_of_slurm_is_shared(folder):
     with slurm.Cluster() as cluster:
         with Pilot(folder, "--nodes", "2", "--time", "5m", environment=cluster.environment) as pilot:
             wait_for("two nodes", lambda: len(pilot.status()["nodes"]) == 2)
-            table(folder, "t.csv", ["n"], [[n] for n in range(30)])
-            programs = pilot.begin("each", "sh -c 'sleep 0.1; echo $SLURMD_NODENAME' {n}", "--from", "t.csv", "-o", "units.csv")
+            table(folder, "t.csv", ["n"], [[n] for n in range(40)])
+            programs = pilot.begin("each", "sh -c 'sleep 0.3; echo $SLURMD_NODENAME' {n}", "--from", "t.csv", "-o", "units.csv")
             piloted = run("run", *PIPELINE, "--pilot", "p", folder=folder, environment=cluster.environment)
             assert piloted.stdout == plain.stdout
             assert pathlib.Path(folder, "cells.npy").read_bytes() == pathlib.Path(folder, "plain/cells.npy").read_bytes()
