@@ -106,7 +106,7 @@ def on_terminal(command, folder):
 
 @test
 def convert_shows_its_progress_on_a_terminal_and_nothing_elsewhere(folder):
-    run("run", "-q", "-e", 'phantom("foam", [400, 400, 400]) |> write("a.npy")', folder=folder)
+    run("run", "-q", "-e", 'phantom("noise", [1000, 400, 400]) |> write("a.npy")', folder=folder)
     status, seen = on_terminal([FOVEA, "convert", "--workers", "1", "a.npy", "b.nii.gz"], folder)
     bars = [part for part in seen.split("\r") if part.startswith("[") and "% " in part and " left" in part]
     assert status == 0 and bars and "#" in bars[-1], seen[-500:]
