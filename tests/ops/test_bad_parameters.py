@@ -22,9 +22,9 @@ wave = read("wave.npy")
 FIRST = IMAGES.count("\n") + 1  # line of the first call
 
 # Inputs of a good call where they are not one grey image, and parameters that it needs.
-INPUTS = {"fill_holes": "mask", "remove_small": "mask", "clear_border": "mask", "label": "mask", "measure": "marks",
-          "keep": "marks, sizes", "neighbours": "marks", "boundaries": "marks", "expand_labels": "marks", "relabel": "marks",
-          "watershed": "grey, marks", "watershed_queue": "grey, marks", "hulls": "marks", "overlaps": "marks, marks",
+INPUTS = {"fill_holes": "mask", "remove_small": "mask", "clear_border": "mask", "label": "mask", "objects": "mask",
+          "measure": "marks", "keep": "marks, sizes", "neighbours": "marks", "boundaries": "marks",
+          "expand_labels": "marks", "relabel": "marks", "watershed": "grey, marks", "watershed_queue": "grey, marks", "hulls": "marks", "overlaps": "marks, marks",
           "percentiles": "marks, grey", "track": 'name_axes(label(volume > 0), "t y x")',
           "reconstruct": "grey, grey", "hysteresis": "grey, 3, 7", "ball": "", "box": "", "disk": "",
           "cross": "", "pattern": "", "mesh": "volume", "approx": "mean(grey)"}
@@ -34,7 +34,7 @@ NEEDED = {"approx": {"error": "0.1"},
           "percentile": {"percentile": "20"}, "keep": {"condition": '"voxels > 3"'}, "quantile": {"q": "0.5"},
           "ball": {"radius": "2"}, "disk": {"radius": "2"}, "box": {"size": "3"},
           "pattern": {"values": "[0, 1, 0, 1, 1, 0, 0, 0, 1]"}, "profile": {"start": "[0, 0]", "end": "[5, 5]"}}
-TABLES = ("measure", "neighbours", "profile", "blobs_log", "blobs_dog", "blobs_doh", "histogram", "hulls", "overlaps",
+TABLES = ("measure", "objects", "neighbours", "profile", "blobs_log", "blobs_dog", "blobs_doh", "histogram", "hulls", "overlaps",
           "percentiles", "track", "mesh")
 
 
