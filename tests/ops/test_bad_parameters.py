@@ -24,7 +24,8 @@ FIRST = IMAGES.count("\n") + 1  # line of the first call
 # Inputs of a good call where they are not one grey image, and parameters that it needs.
 INPUTS = {"fill_holes": "mask", "remove_small": "mask", "clear_border": "mask", "label": "mask", "objects": "mask",
           "measure": "marks", "keep": "marks, sizes", "neighbours": "marks", "boundaries": "marks",
-          "expand_labels": "marks", "relabel": "marks", "watershed": "grey, marks", "watershed_queue": "grey, marks", "hulls": "marks", "overlaps": "marks, marks",
+          "expand_labels": "marks", "relabel": "marks", "watershed": "grey, marks",
+          "watershed_queue": "grey, marks", "hulls": "marks", "overlaps": "marks, marks",
           "percentiles": "marks, grey", "track": 'name_axes(label(volume > 0), "t y x")',
           "reconstruct": "grey, grey", "hysteresis": "grey, 3, 7", "ball": "", "box": "", "disk": "",
           "cross": "", "pattern": "", "mesh": "volume", "approx": "mean(grey)"}
