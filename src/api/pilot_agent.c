@@ -165,8 +165,8 @@ static void reap(agent *a, fv_book *book) {
 /* Starts a process for it. It is read whole only now: lists of files may be long. */
 static void begin(agent *a, seat *s, int64_t job) {
     fv_arena    arena = { 0 };
-    fv_book_job whole;
-    fv_book    *book;
+    fv_book_job whole = { 0 };
+    fv_book    *book = NULL;
     fv_status   status = fv__book_open(a->folder, false, &book, NULL);
     if (status == FV_OK) status = fv__book_job(book, job, &arena, &whole, NULL);
     fv__book_close(book); /* before the fork */
