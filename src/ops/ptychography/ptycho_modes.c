@@ -35,19 +35,19 @@ static void multiply(const fv_block *in, int64_t a, int64_t b, number sum) {
         const float *p = row_of(in, a, y), *q = row_of(in, b, y);
         for (int64_t x = 0; x < n; x++) {
             double re = (double)p[x], im = (double)p[part + x], u = (double)q[x], v = (double)q[part + x];
-            sum[0] += re * u + im * v;
-            sum[1] += re * v - im * u;
+            sum[0] += fma(re, u, im * v);
+            sum[1] += fma(re, v, -(im * u));
         }
     }
 }
 
-/* Columns p and q of a matrix: x' = c x - conj(s) y, y' = s x + c y. */
+/* Columns p and q of a matrix: x' = c x - conj(s) y, y' = s x + c y; fused as written, and not as a compiler likes it. */
 static void turn_pair(number *x, number *y, double c, const number s) {
     double a = (*x)[0], b = (*x)[1], u = (*y)[0], v = (*y)[1];
-    (*x)[0] = c * a - (s[0] * u + s[1] * v);
-    (*x)[1] = c * b - (s[0] * v - s[1] * u);
-    (*y)[0] = s[0] * a - s[1] * b + c * u;
-    (*y)[1] = s[0] * b + s[1] * a + c * v;
+    (*x)[0] = fma(c, a, -fma(s[0], u, s[1] * v));
+    (*x)[1] = fma(c, b, -fma(s[0], v, -(s[1] * u)));
+    (*y)[0] = fma(s[0], a, fma(c, u, -(s[1] * b)));
+    (*y)[1] = fma(s[0], b, fma(c, v, s[1] * a));
 }
 
 /* g becomes v^H g v with g[p][q] = 0; v gathers the turns. */
