@@ -62,7 +62,9 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
                 (fv__op_samples(c->op) || input->kind == v->node->type.kind ||
                  (input->kind == FV_KIND_NONE && (v->node->type.kind != FV_KIND_TABLE || c->op->sink)));
     if (!fits) {
-        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be %s, not a %s", c->op->name, input->name,
+        bool table = v->kind == NODE && v->node->type.kind == FV_KIND_TABLE;
+        fv__mistake(b, span, FV_ERROR_USAGE, table ? fv__table_hint(c->op) : NULL, "%s: %s must be %s, not a %s", c->op->name,
+                    input->name,
                     input->kind == FV_KIND_IMAGE    ? "an image"
                     : input->kind == FV_KIND_TABLE  ? "a table"
                     : input->kind == FV_KIND_SCALAR ? "a number or a scalar"

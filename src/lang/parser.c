@@ -203,6 +203,12 @@ static void push_written(parser *p, arguments *a, const fv_param *param, const f
     push(p, a, (fv_argument){ .name = param->name, .name_span = first->span, .value = &value->expr }, value->height);
 }
 
+/* Whether a value is meant as it is written, though it has no quotes: what is computed, after the inputs. */
+static bool is_written(const fv_op *op, const fv_param *written, const arguments *a, const fv__token *name, const node *value) {
+    if (!written || value->expr.kind != FV_EXPR_CALL) return false;
+    return name ? !strcmp(name->text, written->name) : a->count == fv__inputs_count(op) && written == op->params;
+}
+
 /* After "(": the arguments of a call of an operator (NULL: nobody knows it) and ")". Returns false after a mistake. */
 static bool parse_arguments(parser *p, const fv_op *op, arguments *a) {
     const fv_param  *written = param_written(op);
@@ -224,7 +230,9 @@ static bool parse_arguments(parser *p, const fv_op *op, arguments *a) {
             text = fv__arena_printf(&p->program->arena, "%s%s%s = %s", text ? text : "", text ? ", " : "", name->text,
                                     as_written(p, start));
             if (!first) first = name;
-        } else
+        } else if (is_written(op, written, a, name, value))
+            push_written(p, a, written, start, as_written(p, start));
+        else
             push(p, a, argument, value->height);
         if (at(p, "=")) return misplaced_equals(p);
         if (!take(p, ",") && !at(p, ")")) return unexpected(p, "',' or ')' after the argument");

@@ -85,3 +85,18 @@ char *fv__familiar_hint(const char *word) {
     if (op) return fv__sprintf("it is called %s here: %s", op->name, op->brief);
     return sentence ? fv__strdup(sentence) : NULL;
 }
+
+const char *fv__table_hint(const fv_op *op) {
+    static const struct {
+        const char *family, *sentence;
+    } of_tables[] = {
+        { "statistics", "group(table, \"\", \"count(), mean(volume)\") gives numbers of all rows of a table" },
+        { "logic", "filter(table, \"volume > 100\") keeps rows of a table" },
+        { "comparison", "filter(table, \"volume > 100\") keeps rows of a table" },
+        { "arithmetic", "with(table, ratio = a / b) adds a column that is computed from others" },
+        { "math", "with(table, root = sqrt(volume)) adds a column that is computed from others" },
+    };
+    for (int i = 0; i < FV_COUNT(of_tables); i++)
+        if (!strcmp(of_tables[i].family, op->family)) return of_tables[i].sentence;
+    return NULL;
+}

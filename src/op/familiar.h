@@ -12,4 +12,7 @@ const fv_op *fv__op_known_as(const char *word);
  * operator that exists always comes before what is said here. */
 char *fv__familiar_hint(const char *word);
 
+/* How that is done with a table which an operator does with an image; NULL: nothing of that kind. */
+const char *fv__table_hint(const fv_op *op);
+
 #endif

@@ -15,7 +15,7 @@ typedef struct {
 } keep;
 
 static const fv_param params[] = {
-    FV_PARAM(keep, condition,
+    FV_PARAM(keep, condition, .many = true,
              .doc = "condition on the row of a label, such as \"volume > 100 & mean < 80\": columns of the table, numbers, + "
                     "- * /, comparisons, ! & | (or the words not, and, or) and brackets"),
     FV_PARAM_END,

@@ -7,7 +7,8 @@ typedef struct {
 } alert;
 
 static const fv_param params[] = {
-    FV_PARAM(alert, condition, .doc = "condition on a row that calls for attention, such as \"mean < 10\", as in filter"),
+    FV_PARAM(alert, condition, .many = true,
+             .doc = "condition on a row that calls for attention, such as \"mean < 10\", as in filter"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to look at" }, FV_INPUT_END };

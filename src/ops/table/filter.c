@@ -7,7 +7,7 @@ typedef struct {
 } filter;
 
 static const fv_param params[] = {
-    FV_PARAM(filter, condition,
+    FV_PARAM(filter, condition, .many = true,
              .doc = "condition on a row, such as \"type == 'cancer' & volume > 0.5\": columns, numbers, texts in quotes, + - "
                     "* /, comparisons, ! & | (or the words not, and, or) and brackets"),
     FV_PARAM_END,
@@ -48,7 +48,8 @@ const fv_op FV_OP(filter) = {
     .passes = passes,
     .rows = true,
     .becomes = becomes,
-    .doc = "Rows keep their order. Numbers are computed in float64, texts are compared byte by byte. A comparison with a "
+    .doc = "filter(t, volume > 10) may be written without quotes. Rows keep their order. Numbers are computed in float64, texts "
+           "are compared byte by byte. A comparison with a "
            "missing value is false; only != is true. keep does the same for the labels of an image, and "
            "filter(c, \"mean > 10\") for the images of a collection: it keeps some of the items.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"

@@ -6,7 +6,7 @@ typedef struct {
 } filter_items;
 
 static const fv_param params[] = {
-    FV_PARAM(filter_items, condition,
+    FV_PARAM(filter_items, condition, .many = true,
              .doc =
                  "condition on an item, such as \"mean > 10 & part(item, '_', 1) == 'gfp'\": the words of facts, item and path, "
                  "numbers, texts in quotes, + - * /, comparisons, ! & | and brackets"),
