@@ -100,3 +100,9 @@ const char *fv__table_hint(const fv_op *op) {
         if (!strcmp(of_tables[i].family, op->family)) return of_tables[i].sentence;
     return NULL;
 }
+
+const char *fv__axis_hint(const fv_op *op) {
+    if (strcmp(op->family, "statistics") != 0) return NULL;
+    return "a statistic is one number of the whole image; project(image, \"z\", \"mean\") computes along an axis and gives an "
+           "image";
+}

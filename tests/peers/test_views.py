@@ -37,13 +37,23 @@ def slices_mean_what_they_mean_in_numpy(folder):
 def projections_are_numpys(folder):
     for dtype in (np.uint8, np.int16, np.int32, np.float32, np.float64):
         x = (RNG.random((7, 10, 13)) * 200).astype(dtype)
-        cases = [(axis, method) for axis in "zyx" for method in ("max", "min", "mean", "sum")]
+        cases = [(axis, method) for axis in "zyx" for method in ("max", "min", "mean", "sum", "std", "median")]
         outputs = results(folder, x, [f'project(x, "{axis}", method = "{method}")' for axis, method in cases])
         for (axis, method), result in zip(cases, outputs):
-            expected = getattr(x.astype(np.float64), method)(axis="zyx".index(axis))
+            expected = getattr(np, method)(x.astype(np.float64), axis="zyx".index(axis))
             assert np.allclose(result, expected, rtol=1e-6, atol=0), (dtype, axis, method)
             if method in ("max", "min") or np.issubdtype(dtype, np.integer) and method == "sum":
                 assert np.array_equal(result, expected), (dtype, axis, method)
+
+
+@test
+def deviations_and_medians_of_difficult_lines(folder):
+    x = RNG.normal(1e6, 1, (8, 5, 6))
+    x[2, 1, 1] = np.nan
+    x[:, 3, 3] = 7
+    std, median, one = results(folder, x, ['project(x, "z", "std")', 'project(x, "z", "median")', 'project(x[0:1], "z", "std")'])
+    assert np.allclose(std, x.std(0), rtol=1e-12, atol=0, equal_nan=True) and np.isnan(std[1, 1]) and std[3, 3] == 0
+    assert np.array_equal(median, np.median(x, 0), equal_nan=True) and not one.any()
 
 
 @test

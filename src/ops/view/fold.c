@@ -8,7 +8,7 @@ typedef struct {
 } fold;
 
 static const fv_param params[] = {
-    FV_PARAM(fold, method, .def = "mean", .choices = "max|min|mean|sum",
+    FV_PARAM(fold, method, .def = "mean", .choices = "max|min|mean|sum|std|median",
              .doc = "what to compute from all images, voxel by voxel"),
     FV_PARAM(fold, axis, .def = "item", .axis = true, .own = true, .doc = "that of the items"),
     FV_PARAM_END,
@@ -28,7 +28,7 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
 const fv_op FV_OP(fold) = {
     .name = "fold",
     .family = "view",
-    .brief = "one image from all images of a collection: their mean, sum, maximum or minimum",
+    .brief = "one image from all images of a collection: their mean, sum, maximum, median and so on",
     .also = "reduce, accumulate, mean_image, average_image",
     .version = 1,
     .inputs = inputs,

@@ -4,19 +4,20 @@
 #include "op/kernels.h"
 #include "op/op.h"
 #include "op/place.h"
+#include <math.h>
 
 typedef struct {
     const char *axis;
     fv_choice   method;
 } project;
 
-enum { MAX, MIN, MEAN, SUM };
+enum { MAX, MIN, MEAN, SUM, STD, MEDIAN };
 
 static const fv_param params[] = {
     FV_PARAM(project, axis, .def = "z", .axis = true,
              .doc = "name of the axis along which to look; the result does not have it. \"item\": all images of a collection "
                     "become one"),
-    FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum",
+    FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum|std|median",
              .doc = "what to compute from the voxels along "
                     "that axis"),
     FV_PARAM_END,
@@ -39,8 +40,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (fv_dtype_is_complex(in->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "image is %s, which has no order: project its magnitude or one of its parts",
                        fv_dtype_name(in->dtype));
-    if (p->method.index == SUM) out->dtype = FV_FLOAT64;
-    if (p->method.index == MEAN) out->dtype = wide(in->dtype) ? FV_FLOAT64 : FV_FLOAT32;
+    if (p->method.index == SUM)
+        out->dtype = FV_FLOAT64;
+    else if (p->method.index >= MEAN)
+        out->dtype = wide(in->dtype) ? FV_FLOAT64 : FV_FLOAT32;
     double n = (double)in->shape[axis]; /* one thick voxel takes the place of the line */
     fv__place_move(out, axis, (n - 1) / 2, n);
     fv__axis_drop(out, axis);
@@ -58,12 +61,13 @@ static void need(const fv_need *n, fv_region *in) {
     }
 }
 
-/* Room for a row of sums, of what their additions rounded off, of marks where that was rounded too, and of the input as float64.
- */
+/* Room for a row of sums, of what their additions rounded off, of marks where that was rounded too, and of the input as float64:
+ * a row of it, or a line. */
 static size_t scratch(const fv_need *n) {
     const project *p = n->params;
-    int64_t        row = FV_MAX(n->region.size[n->region.ndim - 1], n->in[0]->image.shape[n->in[0]->image.ndim - 1]);
-    return p->method.index >= MEAN ? (size_t)row * 32 : 0;
+    int64_t        row = n->region.size[n->region.ndim - 1];
+    int64_t        depth = n->in[0]->image.shape[fv__axis_find(&n->in[0]->image, p->axis)];
+    return p->method.index >= MEAN ? (size_t)(3 * row + FV_MAX(row, depth)) * sizeof(double) : 0;
 }
 
 /* The lines that end in one row of the output: count lines of depth voxels. Next to each other in a line they lie `along`
@@ -194,6 +198,71 @@ static void add_up(const lines *l, fv_dtype dtype, const sums *s) {
     for (int64_t i = 0; i < l->count; i++) s->sum[i] = s->lost[i] != 0 ? add_widely(l, dtype, i) : s->sum[i] + s->rest[i];
 }
 
+/* The mean square of the distances from the mean, which is in s->sum, by way of s->rest. They are added one after the other along
+ * the line, so that the result is the same however many lines there are. */
+static void add_squares(const lines *l, fv_dtype dtype, const sums *s) {
+    const fv_kernels *k = fv__kernels_current();
+    int64_t           size = (int64_t)fv_dtype_size(dtype);
+    for (int64_t i = 0; i < l->count; i++) {
+        s->sum[i] /= (double)l->depth;
+        s->rest[i] = 0;
+    }
+    for (int64_t i = 0; i < l->count && l->along == 1; i++) {
+        k->convert(s->row, FV_FLOAT64, (const char *)l->from + i * l->across * size, dtype, l->depth);
+        for (int64_t j = 0; j < l->depth; j++) s->rest[i] += (s->row[j] - s->sum[i]) * (s->row[j] - s->sum[i]);
+    }
+    for (int64_t j = 0; j < l->depth && l->along != 1; j++) {
+        k->convert(s->row, FV_FLOAT64, (const char *)l->from + j * l->along * size, dtype, l->count);
+        for (int64_t i = 0; i < l->count; i++) s->rest[i] += (s->row[i] - s->sum[i]) * (s->row[i] - s->sum[i]);
+    }
+    for (int64_t i = 0; i < l->count; i++) s->sum[i] = sqrt(s->rest[i] / (double)l->depth);
+}
+
+/* Brings the value to place k that would be there if all were sorted, with none larger before it (C. A. R. Hoare's find). */
+static double find_place(double *values, int64_t count, int64_t k) {
+    for (int64_t low = 0, high = count - 1; low < high;) {
+        double  pivot = values[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (values[i] < pivot) i++;
+            while (pivot < values[j]) j--;
+            if (i > j) break;
+            double other = values[i];
+            values[i++] = values[j];
+            values[j--] = other;
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return values[k];
+}
+
+/* The middle of a line's values, or the mean of the two in the middle; nan if there is one, as numpy does. */
+static double middle(double *values, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(values[i])) return values[i];
+    double upper = find_place(values, count, count / 2), lower = values[0];
+    if (count % 2) return upper;
+    for (int64_t i = 1; i < count / 2; i++) lower = FV_MAX(lower, values[i]);
+    return (lower + upper) / 2;
+}
+
+static void find_middles(const lines *l, fv_dtype dtype, const sums *s) {
+    const fv_kernels *k = fv__kernels_current();
+    int64_t           size = (int64_t)fv_dtype_size(dtype);
+    for (int64_t i = 0; i < l->count; i++) {
+        const char *from = (const char *)l->from + i * l->across * size;
+        if (l->along == 1) k->convert(s->row, FV_FLOAT64, from, dtype, l->depth);
+        for (int64_t j = 0; j < l->depth && l->along != 1; j++)
+            k->convert(s->row + j, FV_FLOAT64, from + j * l->along * size, dtype, 1);
+        s->sum[i] = middle(s->row, l->depth);
+    }
+}
+
 static void finish_sums(const lines *l, int method, double *sum, fv_dtype dtype, void *out) {
     for (int64_t i = 0; i < l->count && method == MEAN; i++) sum[i] /= (double)l->depth;
     fv__kernels_current()->convert(out, dtype, sum, FV_FLOAT64, l->count);
@@ -220,7 +289,11 @@ static fv_status run(fv_run *r, fv_error *error) {
         if (p->method.index == MAX) greatest(&l, in->dtype, to);
         if (p->method.index == MIN) least(&l, in->dtype, to);
         if (p->method.index < MEAN) continue;
-        add_up(&l, in->dtype, &s);
+        if (p->method.index == MEDIAN)
+            find_middles(&l, in->dtype, &s);
+        else
+            add_up(&l, in->dtype, &s);
+        if (p->method.index == STD) add_squares(&l, in->dtype, &s);
         finish_sums(&l, p->method.index, s.sum, out->dtype, to);
     }
     return FV_OK;
@@ -228,19 +301,22 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static double cost(const fv_need *n) {
     const project *p = n->params;
-    return 0.3 * (double)n->in[0]->image.shape[fv__axis_find(&n->in[0]->image, p->axis)];
+    double         each = p->method.index == MEDIAN ? 6 : p->method.index == STD ? 0.6 : 0.3;
+    return each * (double)n->in[0]->image.shape[fv__axis_find(&n->in[0]->image, p->axis)];
 }
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(project) = {
     .name = "project",
     .family = "view",
-    .brief = "maximum, minimum, mean or sum along an axis",
-    .also = "z_project, zproject, max_projection, mip, maximum_intensity_projection, mean_projection",
+    .brief = "maximum, minimum, mean, sum, standard deviation or median along an axis",
+    .also = "z_project, zproject, max_projection, mip, maximum_intensity_projection, mean_projection, std_projection, "
+            "median_projection",
     .version = 3,
-    .doc = "max and min keep the type of the image and give nan where a line contains one. sum is float64. mean is float32, "
-           "or float64 for float64 and for 32 and 64-bit integers. The sum is exact and rounded once to float64, so it does "
-           "not depend on the order of the voxels.\n"
+    .doc = "max and min keep the type of the image and give nan where a line contains one. sum is float64. The "
+           "others are float32, or float64 for float64 and for 32 and 64-bit integers. The sum is exact and rounded once to "
+           "float64, so it does not depend on the order of the voxels. std is that of the population, as numpy's; the median "
+           "of an even number of voxels is the mean of the two in the middle.\n"
            "If the image has a place in the world, a projection along x, y or z lies in the middle of what it shows.",
     .inputs = inputs,
     .params = params,
