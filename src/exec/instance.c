@@ -330,15 +330,24 @@ static void visit_pieces(const fv_planned_file *file, const fv_region *chunk, vi
         v.visit(v.context, fv__key_piece(file->sink, walk.index));
 }
 
+/* Whether partials of the node are those of a sample too, which may still have to look at them, or goes on from them later. */
+static bool is_sampled(const fv_instance *instance, const fv_node *node) {
+    const fv_graph *graph = instance->graph;
+    bool            sampled = node->sampling != NULL;
+    for (int i = 0; i < graph->nnodes && !sampled; i++)
+        sampled = graph->nodes[i]->sampling && fv__hash_equal(graph->nodes[i]->exact, node->key);
+    return sampled;
+}
+
 /* Keys of everything that a stage made on the way to its results. */
 static void each_key(const fv_instance *instance, const fv_stage *stage, visitor v) {
-    for (int64_t task = 0; task < stage->ntasks; task++) {
-        int64_t   index;
-        fv_region chunk = fv__stage_chunk(stage, task, &index);
-        for (int t = 0; t < stage->ntargets; t++) {
-            const fv_target *target = &stage->targets[t];
-            if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
-            if (target->node->sampling) continue;             /* a larger sample goes on from it */
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
+        if (is_sampled(instance, target->node)) continue;
+        for (int64_t task = 0; task < stage->ntasks; task++) {
+            int64_t   index;
+            fv_region chunk = fv__stage_chunk(stage, task, &index);
             if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv__key_chunk(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_STORE && fv__op_notes(target->node->op, target->node->params))
                 v.visit(v.context, fv__key_notes(target->node, &stage->lattice, index));

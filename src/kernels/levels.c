@@ -5,7 +5,7 @@
 
 enum { MOST_VALUES = 1 << 20 };
 
-static int64_t bins_of(const fv__method *method, const void *params) {
+int64_t fv__levels_bins(const fv__method *method, const void *params) {
     return method->choose_bins ? method->choose_bins(params) : method->bins;
 }
 
@@ -27,7 +27,7 @@ static fv_status put_number(fv_finish *f, const fv__method *method, uint64_t who
 }
 
 /* Bins of equal width; a bool image has only the first and the last one filled. */
-static fv_status put_of_bins(fv_finish *f, const fv__method *method, const fv_bins *bins, const uint64_t *counts,
+fv_status fv__levels_of_bins(fv_finish *f, const fv__method *method, const fv_bins *bins, const uint64_t *counts,
                              fv_error *error) {
     double *edges = fv__alloc((size_t)(2 * bins->count + 1) * sizeof *edges), *centres = edges + bins->count + 1;
     fv__bins_edges(bins, edges);
@@ -44,7 +44,7 @@ static fv_status put_of_bins(fv_finish *f, const fv__method *method, const fv_bi
 }
 
 /* One level a value, from low (an int64, or the bits of a uint64) on. */
-static fv_status put_of_values(fv_finish *f, const fv__method *method, const fv_tally *tally, uint64_t low, fv_error *error) {
+fv_status fv__levels_of_values(fv_finish *f, const fv__method *method, const fv_tally *tally, uint64_t low, fv_error *error) {
     double *centres = fv__alloc((size_t)FV_MAX(tally->count, 1) * sizeof *centres);
     for (int64_t i = 0; i < tally->count; i++)
         centres[i] = f->in[0]->image.dtype == FV_UINT64 ? (double)(low + (uint64_t)i) : (double)((int64_t)low + i);
@@ -72,14 +72,14 @@ static fv_status finish_small(fv_finish *f, const fv__method *method, fv_error *
     if (!tally) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
     int64_t low = tally->first + fv__tally_offset(dtype);
     if (tally->count == 1) return put_constant(f, method, (uint64_t)low, (double)low, error);
-    if (dtype != FV_BOOL || method->put) return put_of_values(f, method, tally, (uint64_t)low, error);
+    if (dtype != FV_BOOL || method->put) return fv__levels_of_values(f, method, tally, (uint64_t)low, error);
     uint64_t *counts = fv__alloc((size_t)method->bins * sizeof *counts);
     fv_bins   bins;
     memset(counts, 0, (size_t)method->bins * sizeof *counts);
     counts[0] = tally->counts[0];
     counts[method->bins - 1] = tally->counts[1];
     fv__bins_init(&bins, dtype, 0, 1, true, method->bins);
-    fv_status status = put_of_bins(f, method, &bins, counts, error);
+    fv_status status = fv__levels_of_bins(f, method, &bins, counts, error);
     free(counts);
     return status;
 }
@@ -92,9 +92,21 @@ typedef struct {
     bool      constant;
 } survey;
 
+fv_status fv__levels_span(const fv_extent *extent, fv_dtype dtype, int64_t *levels, fv_error *error) {
+    uint64_t span = extent->high.natural - extent->low.natural; /* also of int64, by two's complement */
+    *levels = (int64_t)span + 1;
+    if (span < MOST_VALUES) return FV_OK;
+    char least[FV_NUMBER_SIZE], most[FV_NUMBER_SIZE];
+    fv__scalar_format(&extent->low, least);
+    fv__scalar_format(&extent->high, most);
+    return fv_fail(error, FV_ERROR_INPUT,
+                   "the values reach from %s to %s; a %s image may span at most %d values: convert it to float32", least, most,
+                   fv_dtype_name(dtype), MOST_VALUES);
+}
+
 fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_error *error) {
     fv_dtype dtype = f->in[0]->image.dtype;
-    survey   s = { .keys = bins_of(method, f->params) };
+    survey   s = { .keys = fv__levels_bins(method, f->params) };
     if (fv__tally_fits(dtype)) return finish_small(f, method, error);
     FV_TRY(fv__extent_finish(f, &s.extent, error));
     double low = fv__scalar_number(&s.extent.low), high = fv__scalar_number(&s.extent.high);
@@ -104,24 +116,15 @@ fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_er
         if (!s.constant) fv__bins_init(&s.bins, dtype, low, high, true, s.keys);
         return f->put(f, 0, &s, sizeof s, error);
     }
-    uint64_t span = s.extent.high.natural - s.extent.low.natural; /* also of int64, by two's complement */
-    if (span >= MOST_VALUES) {
-        char least[FV_NUMBER_SIZE], most[FV_NUMBER_SIZE];
-        fv__scalar_format(&s.extent.low, least);
-        fv__scalar_format(&s.extent.high, most);
-        return fv_fail(error, FV_ERROR_INPUT,
-                       "the values reach from %s to %s; a %s image may span at most %d values: convert it to float32", least,
-                       most, fv_dtype_name(dtype), MOST_VALUES);
-    }
-    s.constant = span == 0;
-    s.keys = (int64_t)span + 1;
+    FV_TRY(fv__levels_span(&s.extent, dtype, &s.keys, error));
+    s.constant = s.keys == 1;
     return f->put(f, 0, &s, sizeof s, error);
 }
 
 /* ---------------------------------------------------------------- second pass: counting */
 
 static int64_t most_keys(const fv_need *n, const fv__method *method) {
-    return fv__survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? bins_of(method, n->params) : MOST_VALUES;
+    return fv__survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? fv__levels_bins(method, n->params) : MOST_VALUES;
 }
 
 static size_t lay_out(int64_t keys, void *memory, uint32_t **counts, double **edges) {
@@ -188,6 +191,6 @@ fv_status fv__levels_finish(fv_finish *f, const fv__method *method, fv_error *er
     const survey *s = earlier;
     if (s->constant) return put_constant(f, method, s->extent.low.natural, fv__scalar_number(&s->extent.low), error);
     FV_TRY(fv__survey_tally(f, &tally, error)); /* its ends hold the least and the greatest value: nothing was trimmed */
-    if (fv_dtype_is_float(dtype)) return put_of_bins(f, method, &s->bins, tally->counts, error);
-    return put_of_values(f, method, tally, s->extent.low.natural, error);
+    if (fv_dtype_is_float(dtype)) return fv__levels_of_bins(f, method, &s->bins, tally->counts, error);
+    return fv__levels_of_values(f, method, tally, s->extent.low.natural, error);
 }

@@ -43,8 +43,10 @@ void fv__extent_combine(const void *params, fv_bytes *into, const void *partial,
 }
 
 fv_status fv__extent_finish(fv_finish *f, fv_extent *extent, fv_error *error) {
-    const void *partial;
-    FV_TRY(fv__finish_partial(f, &partial, sizeof *extent, error));
+    const void *partial = NULL;
+    size_t      size = f->npartials ? f->size(f, 0) : 0;
+    if (size && size < sizeof *extent) return fv_fail(error, FV_ERROR_INTERNAL, "a partial has only %zu bytes", size);
+    if (size) FV_TRY(f->partial(f, 0, &partial, error));
     if (partial) memcpy(extent, partial, sizeof *extent);
     if (!partial || !extent->count) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
     if (extent->nan) extent->low.real = extent->high.real = NAN;

@@ -13,9 +13,9 @@ typedef struct fv_extent {
 
 void fv__extent_init(fv_extent *extent, fv_dtype dtype); /* of an image of this type, none seen */
 void fv__extent_merge(fv_extent *into, const fv_extent *from);
-/* A combine: both are fv_extents. */
+/* A combine: both begin with an fv_extent. */
 void fv__extent_combine(const void *params, fv_bytes *into, const void *partial, size_t size);
-/* Reads the one partial; an image without voxels is an error. */
+/* Reads the one partial, which begins with it; an image without voxels is an error. */
 fv_status fv__extent_finish(fv_finish *f, fv_extent *extent, fv_error *error);
 
 #define FV__EXTENT(NAME, TYPE, FIELD)                                                                                            \

@@ -216,7 +216,8 @@ static fv_status take(fv_finish *f, int64_t index, const void *data, size_t size
     return FV_OK;
 }
 
-static fv_status evaluate(const fv_sample *s, const fv_bytes *partial, double *value, fv_error *error) {
+static fv_status evaluate(const fv_group_way *way, const fv_sample *s, const fv_bytes *partial, double *value, fv_error *error) {
+    (void)way;
     evaluation e = { .base = { .params = s->params,
                                .ninputs = 1,
                                .in = { s->in[0] },
@@ -231,27 +232,40 @@ static fv_status evaluate(const fv_sample *s, const fv_bytes *partial, double *v
     return FV_OK;
 }
 
-static void merge(const fv_sample *s, fv_bytes *into, const void *data, size_t size) {
-    if (!into->size)
+/* ---- partials that are combined as they are */
+
+typedef struct combination {
+    fv_group_way base;
+    const void  *params;
+    void (*combine)(const void *params, fv_bytes *into, const void *partial, size_t size);
+} combination;
+
+static fv_status merge(const fv_group_way *way, fv_bytes *into, const void *data, size_t size, fv_error *error) {
+    const combination *c = (const combination *)way;
+    if (into->size)
+        c->combine(c->params, into, data, size);
+    else {
+        FV_TRY(fv__bytes_need(into, size, error));
         fv__bytes_append(into, data, size);
-    else
-        s->op->passes[0].combine(s->params, into, data, size);
+    }
+    return FV_OK;
 }
 
-static fv_status make_groups(fv_sample *s, int groups, fv_bytes *group, fv_bytes *all, fv_error *error) {
+static fv_status make_groups(fv_sample *s, const fv_group_way *way, int groups, fv_bytes *group, fv_bytes *all, fv_error *error) {
     for (int64_t i = 0; i < s->seen; i++) {
         const void *data;
         size_t      size;
         double      voxels;
         FV_TRY(s->partial(s, i, &data, &size, &voxels, error));
-        merge(s, &group[i % groups], data, size);
-        merge(s, all, data, size);
+        FV_TRY(way->add(way, &group[i % groups], data, size, error));
     }
+    for (int g = 0; g < groups; g++) FV_TRY(way->join(way, all, group[g].data, group[g].size, error));
     return FV_OK;
 }
 
 /* Square root of the mean square distance of resampled values from that of the whole sample. */
-static fv_status spread(const fv_sample *s, int groups, const fv_bytes *group, double value, double *deviation, fv_error *error) {
+static fv_status spread(const fv_sample *s, const fv_group_way *way, int groups, const fv_bytes *group, double value,
+                        double *deviation, fv_error *error) {
     fv_bytes  mixed = { 0 };
     fv_status status = FV_OK;
     double    squares = 0;
@@ -259,11 +273,11 @@ static fv_status spread(const fv_sample *s, int groups, const fv_bytes *group, d
         uint64_t hash = fv__place_hash(s->seed, 2, s->seen, b, 0);
         double   one = 0;
         fv__bytes_clear(&mixed);
-        for (int g = 0; g < groups; g++) {
+        for (int g = 0; g < groups && status == FV_OK; g++) {
             const fv_bytes *from = &group[(int)(fv__uniform(hash, (uint64_t)g) * groups)];
-            merge(s, &mixed, from->data, from->size);
+            status = way->join(way, &mixed, from->data, from->size, error);
         }
-        status = evaluate(s, &mixed, &one, error);
+        if (status == FV_OK) status = way->value(way, s, &mixed, &one, error);
         squares += (one - value) * (one - value);
     }
     fv__bytes_release(&mixed);
@@ -271,24 +285,41 @@ static fv_status spread(const fv_sample *s, int groups, const fv_bytes *group, d
     return status;
 }
 
-fv_status fv__estimate_groups(fv_sample *s, double step, fv_interval *e, fv_error *error) {
+/* Where the value lies if chunks that were not seen hold more extreme values. */
+static fv_status reach_further(fv_sample *s, const fv_group_way *way, fv_bytes *all, fv_interval *e, fv_error *error) {
+    double further;
+    FV_TRY(way->stretch(way, s, all, error));
+    FV_TRY(way->value(way, s, all, &further, error));
+    *(further < e->value ? &e->low : &e->high) += further - e->value;
+    return FV_OK;
+}
+
+fv_status fv__estimate_groups_by(fv_sample *s, const fv_group_way *way, double step, fv_interval *e, fv_error *error) {
     int       groups = (int)FV_MIN(s->seen, GROUPS);
     fv_bytes  group[GROUPS] = { 0 }, all = { 0 };
     double    deviation = 0;
-    fv_status status = make_groups(s, groups, group, &all, error);
+    fv_status status = make_groups(s, way, groups, group, &all, error);
     e->low = e->high = NAN;
     e->informative = groups;
     snprintf(e->method, sizeof e->method, "too few");
-    if (status == FV_OK) status = evaluate(s, &all, &e->value, error);
+    if (status == FV_OK) status = way->value(way, s, &all, &e->value, error);
     if (status == FV_OK && s->seen >= FV_LEAST_SAMPLE) {
-        status = spread(s, groups, group, e->value, &deviation, error);
+        status = spread(s, way, groups, group, e->value, &deviation, error);
         double rest = sqrt(1 - (double)s->seen / (double)s->population);
         double half = fv__student((1 + s->confidence) / 2, groups - 1) * deviation * rest + step;
         e->low = e->value - half;
         e->high = e->value + half;
         snprintf(e->method, sizeof e->method, "bootstrap");
+        if (status == FV_OK && way->stretch) status = reach_further(s, way, &all, e, error);
     }
     for (int g = 0; g < groups; g++) fv__bytes_release(&group[g]);
     fv__bytes_release(&all);
     return status;
+}
+
+fv_status fv__estimate_groups(fv_sample *s, double step, fv_group_stretch *stretch, fv_interval *e, fv_error *error) {
+    combination c = { .base = { .add = merge, .join = merge, .value = evaluate, .stretch = stretch },
+                      .params = s->params,
+                      .combine = s->op->passes[0].combine };
+    return fv__estimate_groups_by(s, &c.base, step, e, error);
 }

@@ -28,11 +28,20 @@ fv_status fv__estimate_var(fv_sample *s, fv_interval *e, fv_error *error);
 fv_status fv__estimate_std(fv_sample *s, fv_interval *e, fv_error *error);
 /* Of a count, whose partial is an int64_t. */
 fv_status fv__estimate_count(fv_sample *s, fv_interval *e, fv_error *error);
-/* Of any operator whose first pass has combine, and whose finish gives the number: by a bootstrap over groups of chunks. step: by
- * how much its values differ at least. */
-fv_status fv__estimate_groups(fv_sample *s, double step, fv_interval *e, fv_error *error);
-/* Of what follows from the counts of op/survey.h, and of which images it does. */
-fv_status   fv__survey_estimate(fv_sample *s, fv_interval *e, fv_error *error);
-const char *fv__survey_hindered(const void *params, const fv_type *const *in);
+/* How groups of chunks are put together, and what number they give. */
+struct fv_group_way;
+/* Extends the range of values of all that was seen to where that of the whole image may reach; NULL: it does not matter. */
+typedef fv_status fv_group_stretch(const struct fv_group_way *way, fv_sample *s, fv_bytes *groups, fv_error *error);
+typedef struct fv_group_way {
+    fv_status (*add)(const struct fv_group_way *way, fv_bytes *group, const void *partial, size_t size, fv_error *error);
+    fv_status (*join)(const struct fv_group_way *way, fv_bytes *groups, const void *group, size_t size, fv_error *error);
+    fv_status (*value)(const struct fv_group_way *way, const fv_sample *s, const fv_bytes *groups, double *value,
+                       fv_error *error);
+    fv_group_stretch *stretch;
+} fv_group_way;
+/* Of such a number, by a bootstrap over groups of chunks. step: by how much its values differ at least. */
+fv_status fv__estimate_groups_by(fv_sample *s, const fv_group_way *way, double step, fv_interval *e, fv_error *error);
+/* The same for any operator whose first pass has combine, and whose finish gives the number. */
+fv_status fv__estimate_groups(fv_sample *s, double step, fv_group_stretch *stretch, fv_interval *e, fv_error *error);
 
 #endif

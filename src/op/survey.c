@@ -1,6 +1,5 @@
 /* The first pass of operators that bin an image: the part that does not depend on the instruction set. */
 #include "op/survey.h"
-#include "op/interval.h"
 
 size_t fv__survey_scratch(const fv_need *n) { return fv__survey_counts(n) ? fv__tally_scratch(n->in[0]->image.dtype) : 0; }
 
@@ -26,15 +25,4 @@ fv_status fv__survey_tally(fv_finish *f, const fv_tally **tally, fv_error *error
     *tally = partial ? fv__tally_at(partial, f->size(f, 0), 0) : NULL;
     if (*tally && !(*tally)->count) *tally = NULL;
     return FV_OK;
-}
-
-fv_status fv__survey_estimate(fv_sample *s, fv_interval *e, fv_error *error) { return fv__estimate_groups(s, 1, e, error); }
-
-const char *fv__survey_hindered(const void *params, const fv_type *const *in) {
-    fv_dtype dtype = in[0]->image.dtype;
-    (void)params;
-    if (dtype != FV_BOOL && fv__tally_fits(dtype)) return NULL;
-    if (dtype == FV_BOOL) return "a mask has two values, and its threshold tells nothing";
-    return "its bins reach from the least to the greatest value, which only the whole image tells; an image of 8 or 16 bits has "
-           "fixed ones: convert(image, \"uint16\")";
 }

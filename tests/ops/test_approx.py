@@ -75,6 +75,49 @@ def nineteen_of_twenty_intervals_hold_the_truth(folder):
             assert share >= 0.88, (name, call, share, seen)  # 0.95 less four standard deviations of 150 draws
 
 
+def two_classes():
+    """A third is bright: of large numbers that differ little, so that few bits of a float would not do."""
+    numbers = np.random.default_rng(0)
+    return numbers.normal(995, 1, SHAPE) + 5 * (numbers.random(SHAPE) < 0.3)
+
+
+@test
+def thresholds_of_all_types_hold_the_exact_ones(folder):
+    image = two_classes()
+    for name, kind in (("float32", np.float32), ("float64", float), ("int32", np.int32), ("uint16", np.uint16)):
+        scaled = image if name.startswith("float") else image * 20
+        save(folder, "v.npy", scaled.astype(kind))
+        calls = [f"{method}(v)" for method in ("otsu", "li", "yen", "triangle", "isodata", "multi_otsu")]
+        text = 'v = read("v.npy")\n' + "\n".join(calls + [f"approx({call}, error = 0.01, confidence = 0.999)" for call in calls])
+        _, found = values(text, folder)
+        for call, [exact], [row] in zip(calls, found, found[6:]):
+            assert row["seen"] < row["chunks"] == 512, (name, call, row)
+            assert row["low"] <= first(exact) <= row["high"] and row["method"] == "bootstrap", (name, call, exact, row)
+
+
+@test
+def histograms_of_floats_have_the_bins_that_are_asked_for(folder):
+    image = two_classes().astype(np.float32)
+    save(folder, "v.npy", image)
+    text = 'v = read("v.npy")\napprox(histogram(v, bins = 5, range = [992, 1002]), error = 0.1, confidence = 0.9999)\n' \
+           'histogram(v, bins = 5, range = [992, 1002])'
+    some, (rows, exact) = values(text, folder)
+    truth = np.histogram(image, 5, (992, 1002))[0]
+    assert [row["count"] for row in exact] == list(truth), exact
+    assert all(row["seen"] < row["chunks"] == 512 for row in rows), rows
+    assert all(row["count_low"] <= count <= row["count_high"] for row, count in zip(rows, truth)), (rows, truth)
+
+
+@test
+def a_value_and_its_estimate_in_one_text(folder):
+    """Both look at the same partial results, and neither takes them from the other."""
+    save(folder, "v.npy", two_classes().astype(np.float32))
+    for call in ("mean", "otsu", "std") * 3:
+        _, ([row], [exact]) = values(f'v = read("v.npy")\napprox({call}(v), error = 0.01, confidence = 0.9999)\n{call}(v)',
+                                     folder, "--fresh")
+        assert row["low"] <= first(exact) <= row["high"], (call, row, exact)
+
+
 @test
 def rare_things_are_not_missed(folder):
     """A sample that met none or few of them does not say that it knows."""
@@ -188,7 +231,7 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
     cases = [("max(v)", "error = 0.1", "max cannot be estimated", "quantile"),
              ("min(v)", "error = 0.1", "min cannot", "quantile"),
              ("max(label(v > 120))", "error = 0.1", "max cannot", 'objects(mask, "count()'),
-             ("histogram(v)", "time = 1", "8 and 16 bits", "uint16"),
+             ("histogram(v)", "time = 1", "whole image", "range"),
              ('histogram(convert(v, "uint8"))', "time = 1", "whole image", "range"),
              ("label(v > 120)", "error = 0.1", "an image", "objects"),
              ("measure(label(v > 120))", "error = 0.1", "summary", "group"),
@@ -198,7 +241,7 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
              ('group(filter(filter(measure(label(v > 120)), "volume > 3"), "volume < 9"), "", "count()")', "error = 0.1",
               "summary", "group"),
              ("mean(v) * 2", "time = 1", "other numbers", "approx(mean"),
-             ("otsu(v)", "time = 1", "least to the greatest", "uint16"), ("mean(v)", "error = 0", "error", "above 0"),
+             ("otsu(v > 3)", "time = 1", "mask", "two values"), ("mean(v)", "error = 0", "error", "above 0"),
              ("mean(v)", "time = -2", "time", "above 0"), ("mean(v)", "absolute = -2", "absolute", "above 0"),
              ("mean(v)", "error = 1, confidence = 1", "confidence", "below 1"), ("3", "error = 1", "known already", ""),
              ("mean(v)", "error = 0.1, time = 1", "one of error", "time"), ("mean(v)", "seed = 3", "one of error", "time")]

@@ -40,11 +40,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-/* ---------------------------------------------------------------- first pass: all values, or their range */
+/* ---------------------------------------------------------------- bins */
 
-static void need_survey(const fv_need *n, fv_region *in) {
-    if (!fv__survey_counts(n) && ((const histogram *)n->params)->range.count) fv__need_nothing(&in[0]);
-}
+/* Where the range is given, values that are not counted one by one are counted in its bins at once. */
+static bool bins_at_once(const fv_need *n) { return !fv__survey_counts(n) && ((const histogram *)n->params)->range.count; }
 
 /* Bins over the range asked for, or over the values; an empty range is widened by one half to both sides. */
 static fv_bins bins_between(const histogram *p, fv_dtype dtype, double low, double high) {
@@ -86,47 +85,14 @@ static fv_status put_table(fv_finish *f, const fv_bins *bins, const fv_tally *ta
     return status;
 }
 
-static fv_status finish_counts(fv_finish *f, fv_error *error) {
-    fv_dtype        dtype = f->in[0]->image.dtype;
-    const fv_tally *tally;
-    FV_TRY(fv__survey_tally(f, &tally, error));
-    double low = tally ? (double)(tally->first + fv__tally_offset(dtype)) : 0,
-           high = tally ? low + (double)(tally->count - 1) : 1;
-    fv_bins bins = bins_between(f->params, dtype, low, high);
-    return put_table(f, &bins, tally, true, error);
-}
-
-static fv_status finish_survey(fv_finish *f, fv_error *error) {
-    fv_dtype dtype = f->in[0]->image.dtype;
-    double   low = 0, high = 1;
-    if (fv__tally_fits(dtype)) return finish_counts(f, error);
-    if (!((const histogram *)f->params)->range.count) {
-        fv_extent extent;
-        FV_TRY(fv__extent_finish(f, &extent, error));
-        low = fv__scalar_number(&extent.low);
-        high = fv__scalar_number(&extent.high);
-        if (!isfinite(low) || !isfinite(high))
-            return fv_fail(error, FV_ERROR_INPUT,
-                           "the image holds nan or infinite values; give a range, as histogram(image, range = [0, 1])");
-    }
-    fv_bins bins = bins_between(f->params, dtype, low, high);
-    return f->put(f, 0, &bins, sizeof bins, error);
-}
-
-/* ---------------------------------------------------------------- second pass: counting in bins */
-
 static int64_t bins_of(const fv_need *n) { return ((const histogram *)n->params)->bins; }
 static size_t  bound_bins(const fv_need *n) { return sizeof(fv_tally) + (size_t)bins_of(n) * sizeof(uint64_t); }
 
 static size_t scratch_bins(const fv_need *n) {
-    return fv__survey_counts(n) ? 0 : (size_t)(bins_of(n) + 1) * sizeof(double) + (size_t)bins_of(n) * sizeof(uint32_t);
+    return (size_t)(bins_of(n) + 1) * sizeof(double) + (size_t)bins_of(n) * sizeof(uint32_t);
 }
 
-static fv_status run_bins(fv_run *r, fv_error *error) {
-    const fv_bins *bins;
-    size_t         size;
-    if (fv__survey_counts(&r->need)) return FV_OK;
-    FV_TRY(r->results->get(r->results, 0, (const void **)&bins, &size, error));
+static fv_status count_bins(fv_run *r, const fv_bins *bins, fv_error *error) {
     FV_TRY(fv__tally_check(r->in[0], error));
     double   *edges = r->scratch;
     uint32_t *counts = (uint32_t *)(edges + bins->count + 1);
@@ -137,27 +103,77 @@ static fv_status run_bins(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
+/* ---------------------------------------------------------------- first pass: all values, bins, or the range of values */
+
+static size_t scratch_survey(const fv_need *n) { return bins_at_once(n) ? scratch_bins(n) : fv__survey_scratch(n); }
+static size_t bound_survey(const fv_need *n) { return bins_at_once(n) ? bound_bins(n) : fv__survey_bound(n); }
+
+static fv_status run_survey(fv_run *r, fv_error *error) {
+    if (!bins_at_once(&r->need)) return fv__survey_run(r, error);
+    fv_bins bins = bins_between(r->need.params, r->in[0]->dtype, 0, 0);
+    return count_bins(r, &bins, error);
+}
+
+static fv_status finish_counts(fv_finish *f, fv_error *error) {
+    fv_dtype        dtype = f->in[0]->image.dtype;
+    const fv_tally *tally;
+    FV_TRY(fv__survey_tally(f, &tally, error));
+    double low = tally ? (double)(tally->first + fv__tally_offset(dtype)) : 0,
+           high = tally ? low + (double)(tally->count - 1) : 1;
+    fv_bins bins = bins_between(f->params, dtype, low, high);
+    return put_table(f, &bins, tally, fv__tally_fits(dtype), error);
+}
+
+static fv_status finish_survey(fv_finish *f, fv_error *error) {
+    fv_dtype dtype = f->in[0]->image.dtype;
+    if (fv__tally_fits(dtype) || ((const histogram *)f->params)->range.count) return finish_counts(f, error);
+    fv_extent extent;
+    FV_TRY(fv__extent_finish(f, &extent, error));
+    double low = fv__scalar_number(&extent.low), high = fv__scalar_number(&extent.high);
+    if (!isfinite(low) || !isfinite(high))
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "the image holds nan or infinite values; give a range, as histogram(image, range = [0, 1])");
+    fv_bins bins = bins_between(f->params, dtype, low, high);
+    return f->put(f, 0, &bins, sizeof bins, error);
+}
+
+/* ---------------------------------------------------------------- second pass: counting in bins */
+
+static void need_bins(const fv_need *n, fv_region *in) {
+    if (fv__survey_counts(n) || bins_at_once(n)) fv__need_nothing(&in[0]);
+}
+
+static size_t scratch_second(const fv_need *n) { return fv__survey_counts(n) || bins_at_once(n) ? 0 : scratch_bins(n); }
+
+static fv_status run_bins(fv_run *r, fv_error *error) {
+    const fv_bins *bins;
+    size_t         size;
+    if (fv__survey_counts(&r->need) || bins_at_once(&r->need)) return FV_OK;
+    FV_TRY(r->results->get(r->results, 0, (const void **)&bins, &size, error));
+    return count_bins(r, bins, error);
+}
+
 static fv_status finish_bins(fv_finish *f, fv_error *error) {
     const void     *earlier;
     const fv_tally *tally;
     size_t          size;
     FV_TRY(f->results->get(f->results, 0, &earlier, &size, error));
-    if (fv__tally_fits(f->in[0]->image.dtype)) return f->put(f, 0, earlier, size, error);
+    bool at_once = fv__tally_fits(f->in[0]->image.dtype) || ((const histogram *)f->params)->range.count;
+    if (at_once) return f->put(f, 0, earlier, size, error);
     FV_TRY(fv__survey_tally(f, &tally, error));
     return put_table(f, earlier, tally, false, error);
 }
 
 static const fv_pass passes[] = {
     { .name = "survey",
-      .need = need_survey,
-      .scratch = fv__survey_scratch,
-      .run = fv__survey_run,
-      .bound = fv__survey_bound,
+      .scratch = scratch_survey,
+      .run = run_survey,
+      .bound = bound_survey,
       .combine = fv__survey_combine,
       .finish = finish_survey },
     { .name = "bins",
-      .need = fv__survey_need_bins,
-      .scratch = scratch_bins,
+      .need = need_bins,
+      .scratch = scratch_second,
       .run = run_bins,
       .bound = bound_bins,
       .combine = fv__tally_combine,
@@ -171,8 +187,7 @@ enum { MOST_ESTIMATED = 4096 };
 
 static const char *hindered(const void *params_, const fv_type *const *in) {
     const histogram *p = params_;
-    if (!fv__tally_fits(in[0]->image.dtype))
-        return "only the values of 8 and 16 bits are counted in one pass; convert(image, \"uint16\") makes such an image";
+    (void)in;
     if (!p->range.count)
         return "its bins reach from the least to the greatest value, which only the whole image tells; give range = [low, high]";
     return p->bins > MOST_ESTIMATED ? "it has more than 4096 bins" : NULL;
@@ -181,13 +196,15 @@ static const char *hindered(const void *params_, const fv_type *const *in) {
 /* counts: by chunk and bin. */
 static fv_status count_chunks(fv_sample *s, const fv_bins *bins, const double *edges, double *voxels, double *counts,
                               fv_error *error) {
+    fv_dtype dtype = s->in[0]->image.dtype;
     for (int64_t i = 0; i < s->seen; i++) {
         const void *data;
         size_t      size;
         FV_TRY(s->partial(s, i, &data, &size, &voxels[i], error));
         const fv_tally *tally = fv__tally_at(data, size, 0);
         for (int64_t k = 0; tally && k < tally->count; k++) {
-            int64_t bin = fv_bin_of_double(bins, edges, (double)(tally->first + k + fv__tally_offset(s->in[0]->image.dtype)));
+            int64_t bin = tally->first + k;
+            if (fv__tally_fits(dtype)) bin = fv_bin_of_double(bins, edges, (double)(bin + fv__tally_offset(dtype)));
             if (bin >= 0) counts[i * bins->count + bin] += (double)tally->counts[k];
         }
     }
@@ -242,7 +259,7 @@ const fv_op FV_OP(histogram) = {
     .family = "statistics",
     .brief = "count how many values fall into each of equally wide bins",
     .also = "hist, imhist, histcounts, np.histogram, calcHist",
-    .version = 1,
+    .version = 2,
     .doc = "Equal to numpy.histogram. A value on an edge belongs to the bin above it; the last bin includes its upper edge. "
            "If range is given, nan is left out.",
     .inputs = inputs,

@@ -1,6 +1,5 @@
 /* isodata: the threshold half-way between the means of the classes it makes. */
 #include "kernels/levels.h"
-#include "op/interval.h"
 
 /* Of float32 images scikit-image rounds every step to float32. */
 static double rounded(const fv__levels *l, double x) { return l->single ? (float)x : x; }
@@ -31,7 +30,7 @@ const fv_op FV_OP(isodata) = {
     .family = "threshold",
     .brief = "the threshold half-way between the means of dark and bright",
     .also = "threshold_isodata, ij_isodata",
-    .version = 1,
+    .version = 2,
     .doc = "Equal to skimage.filters.threshold_isodata; also known as Ridler and Calvard's, or intermeans. If there are "
            "several such thresholds, the smallest is taken. " FV_LEVELS_DOC,
     .citation = "T. W. Ridler, S. Calvard, Picture thresholding using an iterative selection method, IEEE Trans. Sys. Man. "
@@ -46,4 +45,4 @@ const fv_op FV_OP(isodata) = {
     .see = "otsu li yen triangle local hysteresis greater",
 };
 
-const fv_estimator FV_ESTIMATOR(isodata) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };
+const fv_estimator FV_ESTIMATOR(isodata) = FV_LEVELS_ESTIMATOR;

@@ -1,7 +1,6 @@
 /* li: the threshold with the least cross entropy between the image and its two classes. */
 #include "base/math.h"
 #include "kernels/levels.h"
-#include "op/interval.h"
 
 /* Li and Tam's iteration on values counted from the least one; it ends where it moves by no more than half a level. */
 static double value(const fv__levels *l) {
@@ -32,7 +31,7 @@ const fv_op FV_OP(li) = {
     .name = "li",
     .family = "threshold",
     .brief = "a threshold of minimum cross entropy (Li)",
-    .version = 1,
+    .version = 2,
     .also = "threshold_li",
     .doc = "Equal to skimage.filters.threshold_li for integers. Floating-point images are counted in 65536 bins from the "
            "smallest to the largest value, and the iteration ends when the threshold moves by less than half a bin "
@@ -50,4 +49,4 @@ const fv_op FV_OP(li) = {
     .see = "otsu yen triangle isodata local hysteresis greater",
 };
 
-const fv_estimator FV_ESTIMATOR(li) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };
+const fv_estimator FV_ESTIMATOR(li) = FV_LEVELS_ESTIMATOR;

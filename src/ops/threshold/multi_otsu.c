@@ -42,6 +42,7 @@ static fv_status put(fv_finish *f, const fv__levels *l, fv_error *error) {
 static const fv__method method = { .bins = 256, .put = put };
 
 FV_LEVELS_FUNCTIONS
+FV_LEVELS_ESTIMATE
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const multi_otsu *p = i->params;
@@ -52,13 +53,13 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return fv__infer_scalar(i, dtype == FV_BOOL ? FV_FLOAT64 : fv__scalar_type(dtype), error);
 }
 
-static const fv_pass passes[] = { FV_LEVELS_SURVEY, FV_LEVELS_BINS, FV_PASS_END };
+static const fv_pass passes[] = { FV_LEVELS_SKETCH, FV_LEVELS_BINS, FV_PASS_END };
 
 const fv_op FV_OP(multi_otsu) = {
     .name = "multi_otsu",
     .family = "threshold",
     .brief = "one of the thresholds that best separate several classes of values",
-    .version = 1,
+    .version = 2,
     .also = "threshold_multiotsu, multithresh, imquantize",
     .doc = "As skimage.filters.threshold_multiotsu; multi_otsu(a, 3, 0) and multi_otsu(a, 3, 1) are the two thresholds of three "
            "classes, and (a > multi_otsu(a, 3, 0)) + (a > multi_otsu(a, 3, 1)) numbers the classes from 0. Integers are counted "
@@ -78,3 +79,5 @@ const fv_op FV_OP(multi_otsu) = {
                "colorize(classes, map = \"viridis\", low = 0, high = 2) |> write(\"classes.png\")",
     .see = "otsu kmeans histogram",
 };
+
+const fv_estimator FV_ESTIMATOR(multi_otsu) = FV_LEVELS_ESTIMATOR;

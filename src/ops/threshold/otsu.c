@@ -1,6 +1,5 @@
 /* otsu: the threshold that best separates two classes of values. */
 #include "kernels/levels.h"
-#include "op/interval.h"
 #include <stdlib.h>
 
 /* Index of the first greatest between-class variance, in doubles and in the order of scikit-image, so that ties fall alike. */
@@ -33,7 +32,7 @@ const fv_op FV_OP(otsu) = {
     .name = "otsu",
     .family = "threshold",
     .brief = "the threshold that best separates dark from bright (Otsu)",
-    .version = 1,
+    .version = 2,
     .also = "threshold_otsu, graythresh, otsuthresh",
     .doc = "Equal to skimage.filters.threshold_otsu. " FV_LEVELS_DOC,
     .citation = "N. Otsu, A threshold selection method from gray-level histograms, IEEE Trans. Sys. Man. Cyber. 9, 1979",
@@ -47,4 +46,4 @@ const fv_op FV_OP(otsu) = {
     .see = "li yen triangle isodata local hysteresis greater",
 };
 
-const fv_estimator FV_ESTIMATOR(otsu) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };
+const fv_estimator FV_ESTIMATOR(otsu) = FV_LEVELS_ESTIMATOR;

@@ -1,6 +1,5 @@
 /* triangle: the threshold at the foot of the histogram's peak. */
 #include "kernels/levels.h"
-#include "op/interval.h"
 
 /* The level farthest below the line from the peak to the far end of the longer tail. */
 static int64_t split(const fv__levels *l) {
@@ -26,7 +25,7 @@ const fv_op FV_OP(triangle) = {
     .name = "triangle",
     .family = "threshold",
     .brief = "a threshold at the foot of the histogram's peak",
-    .version = 1,
+    .version = 2,
     .also = "threshold_triangle",
     .doc = "Equal to skimage.filters.threshold_triangle. For images in which one class is a single strong peak and the other "
            "a long tail. " FV_LEVELS_DOC,
@@ -42,4 +41,4 @@ const fv_op FV_OP(triangle) = {
     .see = "otsu li yen isodata local hysteresis greater",
 };
 
-const fv_estimator FV_ESTIMATOR(triangle) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };
+const fv_estimator FV_ESTIMATOR(triangle) = FV_LEVELS_ESTIMATOR;

@@ -1,7 +1,6 @@
 /* yen: the threshold with the greatest correlation of both classes. */
 #include "base/math.h"
 #include "kernels/levels.h"
-#include "op/interval.h"
 #include <stdlib.h>
 
 /* In float32 and in the order of scikit-image, so that near ties fall alike. */
@@ -35,7 +34,7 @@ const fv_op FV_OP(yen) = {
     .name = "yen",
     .family = "threshold",
     .brief = "a threshold by the correlation of both classes (Yen)",
-    .version = 1,
+    .version = 2,
     .also = "threshold_yen",
     .doc = "Equal to skimage.filters.threshold_yen. " FV_LEVELS_DOC,
     .citation = "J. C. Yen, F. J. Chang, S. Chang, A new criterion for automatic multilevel thresholding, IEEE Trans. Image "
@@ -50,4 +49,4 @@ const fv_op FV_OP(yen) = {
     .see = "otsu li triangle isodata local hysteresis greater",
 };
 
-const fv_estimator FV_ESTIMATOR(yen) = { .estimate = fv__survey_estimate, .hindered = fv__survey_hindered };
+const fv_estimator FV_ESTIMATOR(yen) = FV_LEVELS_ESTIMATOR;
