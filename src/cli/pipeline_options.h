@@ -15,7 +15,7 @@
 #define FV_ALLOW_COMMANDS(type)                                                                                                  \
     FV_OPTION(type, allow_commands,                                                                                              \
               .doc = "let the pipeline run programs of this machine, as the operator command does; read it first if you did "    \
-                     "not write it")
+                     "not write it. `fovea trust` remembers a text")
 
 #define FV_PIPELINE_OPTIONS(type)                                                                                                \
     FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT",                                                               \

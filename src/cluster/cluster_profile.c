@@ -131,16 +131,17 @@ fv_status fv__profile_read(fv_profile *profile, const char *file, const char *te
     return status;
 }
 
-static char *user_folder(void) {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    return config && *config ? fv__sprintf("%s/fovea", config) : fv__sprintf("%s/.config/fovea", home ? home : "");
+void fv__settings_folders(char *folders[2]) {
+    const char *site = getenv("FOVEA_SITE"), *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    folders[0] = fv__strdup(site && *site ? site : "/etc/fovea");
+    folders[1] = config && *config ? fv__sprintf("%s/fovea", config) : fv__sprintf("%s/.config/fovea", home ? home : "");
 }
 
 fv_status fv__profile_load(fv_profile *profile, const char *name, fv_error *error) {
-    const char *site = getenv("FOVEA_SITE");
-    char       *folders[] = { fv__strdup(site && *site ? site : "/etc/fovea"), user_folder() };
-    bool        found = false;
-    fv_status   status = FV_OK;
+    char     *folders[2];
+    bool      found = false;
+    fv_status status = FV_OK;
+    fv__settings_folders(folders);
     if (name && (strchr(name, '/') || !*name))
         status = fv_fail(error, FV_ERROR_USAGE, "--profile %s: expected the name of a file in %s/profiles, without .fov", name,
                          folders[1]);

@@ -35,6 +35,9 @@ typedef struct fv_profile {
     fv_arena    arena;     /* owns the texts of profiles */
 } fv_profile;
 
+/* Folders of the site's settings and of the user's own; the caller frees each. */
+void fv__settings_folders(char *folders[2]);
+
 fv_profile fv__profile_default(void);
 void       fv__profile_release(fv_profile *profile);
 /* Reads a profile; name NULL: "default", which need not be there. */

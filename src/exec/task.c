@@ -156,7 +156,8 @@ static fv_status run_sum(task *t, const fv_pass *p, fv_run *r, fv_error *error) 
 fv_status fv__program_refused(const fv_op *op, fv_error *error) {
     return fv_fail(
         error, FV_ERROR_USAGE,
-        "%s runs a program of this machine, which happens only with --allow-commands (allow_commands = True in Python)",
+        "%s runs a program of this machine, which happens only with --allow-commands (allow_commands = True in Python) or after "
+        "`fovea trust` of this text",
         op->name);
 }
 

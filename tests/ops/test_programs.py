@@ -70,6 +70,43 @@ def no_program_runs_without_consent(folder):
     assert not os.path.exists(os.path.join(folder, "ran"))
 
 
+@test
+def a_text_that_the_user_trusts_runs_programs_and_nothing_else_does(folder):
+    scans(folder, 1)
+    script(folder, INVERT)
+    own, text = {"XDG_CONFIG_HOME": f"{folder}/own"}, call() + ' |> write("out/{stem}.npy")'
+    pathlib.Path(folder, "p.fov").write_text(text + "\n")
+    words = ["run", "p.fov", "--fresh"]
+    assert "fovea trust" in run(*words, folder=folder, environment=own, code=2).stderr
+    run("trust", "p.fov", folder=folder, environment=own)
+    run("trust", "p.fov", folder=folder, environment=own)
+    listed = run("trust", "--list", folder=folder, environment=own).stdout
+    sums = subprocess.run(["sha256sum", os.path.realpath(f"{folder}/p.fov")], stdout=subprocess.PIPE, text=True, check=True)
+    assert listed == sums.stdout, (listed, sums.stdout)
+    run(*words, folder=folder, environment=own)
+    assert os.path.exists(os.path.join(folder, "out/s0.npy"))
+    run("run", "-e", text, "--fresh", folder=folder, environment=own, code=2)  # its last line does not end: another text
+    pathlib.Path(folder, "p.fov").write_text(text + "\n\n")
+    assert "--allow-commands" in run(*words, folder=folder, environment=own, code=2).stderr
+    pathlib.Path(folder, "p.fov").write_text(text + "\n")
+    # lists beside the pipeline, or such as others could have written, do not count
+    for place in ("trusted", "fovea/trusted", ".config/fovea/trusted", ".fovea/trusted"):
+        pathlib.Path(folder, place).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(folder, place).write_text(listed)
+    other = {"XDG_CONFIG_HOME": f"{folder}/nobody"}
+    run(*words, folder=folder, environment=other, code=2)
+    os.chmod(os.path.join(folder, "own/fovea/trusted"), 0o666)
+    assert "not believed" in run(*words, folder=folder, environment=own, code=2).stderr
+    os.chmod(os.path.join(folder, "own/fovea/trusted"), 0o600)
+    run("trust", "p.fov", "--remove", folder=folder, environment=own)
+    assert not run("trust", "--list", folder=folder, environment=own).stdout
+    run(*words, folder=folder, environment=own, code=2)
+    # the site's list, by hand
+    pathlib.Path(folder, "site").mkdir()
+    pathlib.Path(folder, "site/trusted").write_text(listed)
+    run(*words, folder=folder, environment=dict(own, FOVEA_SITE=f"{folder}/site"))
+
+
 # ---- images
 
 @test
