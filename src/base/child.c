@@ -2,9 +2,13 @@
  *
  * 1. A child leads a process group of its own, has no descriptor of ours but its standard streams, and dies with us.
  * 2. What leaves its group is found by a mark in its environment: this process adopts orphans (PR_SET_CHILD_SUBREAPER), so they
- *    are among its children.
+ *    are among its children. The mark names this process too, so that what is left after it was killed can be found.
+ * 3. Where control groups can be made, a child with a limit is in one of its own, and nothing that it starts can leave it.
  */
 #include "base/child.h"
+#include "base/cgroup.h"
+#include "base/host.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -69,6 +73,7 @@ typedef struct beginning {
     const char *program, *folder;
     char      **words, **environment;
     int         out, messages; /* descriptors of standard output and error */
+    int         group;         /* of the control group, where it enters; -1: none */
     pid_t       parent;
 } beginning;
 
@@ -78,6 +83,7 @@ static void become(const beginning *b, const sigset_t *signals) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != b->parent) _exit(126); /* it has died meanwhile */
     setpgid(0, 0);
+    if (b->group >= 0 && write(b->group, "0", 1) < 0) close(b->group); /* then it is outside, as where there are none */
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) signal(usual[i], SIG_DFL);
     sigprocmask(SIG_SETMASK, signals, NULL);
     int nothing = open("/dev/null", O_RDONLY);
@@ -112,6 +118,13 @@ static fv_status open_streams(fv_child *child, const char *to, int ends[2], fv_e
     return fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", to, strerror(errno));
 }
 
+/* Machine and space of this process, itself, and a number. */
+static void make_mark(fv_child *child, int number) {
+    const fv_host *host = fv__host_self();
+    snprintf(child->mark, sizeof child->mark, "FOVEA_UNIT=fovea-%llx.%d.%lld-%d", (unsigned long long)host->space, (int)getpid(),
+             (long long)fv__process_start(getpid()), number);
+}
+
 fv_status fv__child_start(fv_child *child, char **words, const char *folder, const char *to, fv_error *error) {
     static atomic_int number;
     int               ends[2];
@@ -121,17 +134,20 @@ fv_status fv__child_start(fv_child *child, char **words, const char *folder, con
         close(ends[1]);
         return fv_fail(error, FV_ERROR_INPUT, "there is no program %s", words[0]);
     }
-    snprintf(child->mark, sizeof child->mark, "FOVEA_UNIT=%d-%d", (int)getpid(), atomic_fetch_add(&number, 1));
+    make_mark(child, atomic_fetch_add(&number, 1));
+    child->group = child->limit > 0 || child->memory ? fv__cgroup_new(strchr(child->mark, '=') + 1, child->memory) : NULL;
     beginning b = { .program = program,
                     .folder = folder,
                     .words = words,
                     .environment = marked_environment(child->mark, child->settings),
                     .out = child->file >= 0 ? child->file : ends[1],
                     .messages = ends[1],
+                    .group = child->group ? fv__cgroup_file(child->group) : -1,
                     .parent = getpid() };
     child->pid = start_process(&b);
     int failure = errno;
     close(ends[1]);
+    if (b.group >= 0) close(b.group);
     free(b.environment);
     free(program);
     if (child->pid < 0) return fv_fail(error, FV_ERROR_IO, "cannot start a process: %s", strerror(failure));
@@ -214,8 +230,39 @@ static void kill_orphans(const fv_child *child) {
     fv__bytes_release(&text);
 }
 
+/* Whether a mark without its name is that of a process which is dead. */
+static bool owner_is_dead(const char *mark) {
+    unsigned long long space;
+    long long          start;
+    int                owner;
+    return sscanf(mark, "fovea-%llx.%d.%lld-", &space, &owner, &start) == 3 && space == fv__host_self()->space &&
+           fv__process_alive(owner, start) == FV_DEAD;
+}
+
+/* A process that a dead one of ours has started, and that lives on. */
+static bool is_left(int pid, fv_bytes *text) {
+    read_system(text, "environ", pid);
+    for (const char *at = (char *)text->data, *end = at + text->size; at < end; at += strlen(at) + 1)
+        if (!strncmp(at, "FOVEA_UNIT=", 11)) return owner_is_dead(at + 11);
+    return false;
+}
+
+static void sweep(void) {
+    DIR           *all = opendir("/proc");
+    fv_bytes       text = { 0 };
+    struct dirent *entry;
+    while (all && (entry = readdir(all))) {
+        int pid = atoi(entry->d_name);
+        if (pid > 1 && pid != getpid() && is_left(pid, &text)) kill(pid, SIGKILL);
+    }
+    if (all) closedir(all);
+    fv__bytes_release(&text);
+    fv__cgroups_sweep(owner_is_dead);
+}
+
 void fv__child_stop(fv_child *child, double now) {
     kill(-child->pid, child->killed > 0 ? SIGKILL : SIGTERM);
+    if (child->killed > 0 && child->group) fv__cgroup_kill(child->group);
     if (!(child->killed > 0)) child->killed = now;
 }
 
@@ -255,6 +302,7 @@ void fv__child_watch(fv_child *child, double now) {
     if (!child->over_memory && !child->over_file) return;
     child->killed = now;
     kill(-child->pid, SIGKILL); /* at once: memory and disk belong to others */
+    if (child->group) fv__cgroup_kill(child->group);
 }
 
 bool fv__child_ended(fv_child *child, fv_child_end *end) {
@@ -263,6 +311,10 @@ bool fv__child_ended(fv_child *child, fv_child_end *end) {
     pid_t         pid = wait4(child->pid, &status, WNOHANG, &usage);
     if (!pid || (pid < 0 && errno == EINTR)) return false;
     kill(-child->pid, SIGKILL);
+    if (child->group) {
+        fv__cgroup_kill(child->group);
+        child->over_memory = child->over_memory || fv__cgroup_ran_out(child->group);
+    }
     kill_orphans(child);
     fv__child_listen(child);
     *end = (fv_child_end){ .code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
@@ -319,6 +371,7 @@ void fv__child_release(fv_child *child) {
     close_one(&child->pipe);
     close_one(&child->pidfd);
     close_one(&child->file);
+    fv__cgroup_free(child->group);
     fv__bytes_release(&child->printed);
     *child = (fv_child){ .pidfd = -1, .pipe = -1, .file = -1 };
 }
@@ -326,7 +379,10 @@ void fv__child_release(fv_child *child) {
 void fv__children_adopt(bool on) {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static int             users, before;
+    static bool            swept;
     pthread_mutex_lock(&mutex);
+    if (!swept) sweep();
+    swept = true;
     if (on && !users++) {
         prctl(PR_GET_CHILD_SUBREAPER, &before);
         prctl(PR_SET_CHILD_SUBREAPER, 1);

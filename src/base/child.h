@@ -20,7 +20,8 @@ typedef struct fv_child {
     char   **settings;  /* further variables for its environment, "NAME=value", ended by NULL; NULL: none. Borrowed */
     pid_t    pid;
     int      pidfd, pipe, file; /* of the pipe, what it prints; of the file, where else its standard output goes; -1: none */
-    char     mark[48];          /* in the environment of all that it starts */
+    char     mark[96];          /* in the environment of all that it starts */
+    char    *group;             /* control group that it is in; NULL: none. Made where it has a limit */
     fv_bytes printed;
     int64_t  left_out;        /* bytes of what it printed that were not kept */
     double   started, killed; /* clock; when it was asked to end, 0: it was not */
@@ -58,7 +59,8 @@ bool fv__child_misfortune(const fv_child *child, const fv_child_end *end, char *
 /* Whether a code is in a list with commas between its numbers. */
 bool fv__exit_code_among(const char *list, int code);
 
-/* While this is on, what a child has started and left behind becomes ours and is ended with it. Calls may be nested. */
+/* While this is on, what a child has started and left behind becomes ours and is ended with it. Calls may be nested. The first
+ * one also ends what children of processes that were killed have left running on this machine: nobody else does. */
 void fv__children_adopt(bool on);
 
 #endif

@@ -198,6 +198,56 @@ def what_a_unit_leaves_behind_is_ended(folder):
     assert not alive(mark)
 
 
+def own_group():
+    """The control group of this process in which others can be made; skips where there is none."""
+    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+    places = [words[1] for words in mounts if words[2] == "cgroup2"]
+    own = [line[3:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")]
+    group = pathlib.Path(places[0] + own[0]) if places and own else None
+    if group is None or not os.access(group, os.W_OK):
+        raise Skip("no control group of version 2 is delegated to us")
+    try:
+        (group / "fovea-probe").mkdir()
+        (group / "fovea-probe").rmdir()
+    except OSError:
+        raise Skip("no control group can be made here") from None
+    return group
+
+
+@test
+def what_hides_from_its_group_and_mark_is_ended_by_the_control_group(folder):
+    group = own_group()
+    script = put(folder, "hide.py", "import os, sys, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+                 "        os.execve('/bin/sleep', ['sleep', sys.argv[1]], {})\n    os._exit(0)\ntime.sleep(float(sys.argv[2]))\n")
+    for seconds, code in (("0.3", 0), ("900", 1)):  # one that ends, and one that runs longer than it may
+        number = f"90{code}.{os.getpid()}"
+        each(folder, "-q", f"{PYTHON} {script} {number} {{}}", seconds, "--time", "2s", "--again", code=code)
+        assert not alive(number)
+    assert not list(group.glob("fovea-*.*")), "a control group is left"
+
+
+@test
+def memory_is_bounded_by_the_control_group_where_it_is_counted(folder):
+    group = own_group()
+    if "memory" not in (group / "cgroup.controllers").read_text():
+        raise Skip("control groups of version 2 do not count memory here")
+    script = put(folder, "grab.py", "kept = bytearray(10**9)\nkept[::4096] = b'x' * len(kept[::4096])\n")
+    done = each(folder, f"{PYTHON} {script} {{}}", "x", "--memory", "150M", code=1)
+    assert "more than its 150.0 MiB of memory" in done.stderr, done.stderr
+
+
+@test
+def what_a_killed_command_left_is_ended_by_the_next_one(folder):
+    number = f"905.{os.getpid()}"
+    first = subprocess.Popen([FOVEA, "each", f"sh -c 'sleep {number}; true' {{}}", "x"], cwd=folder)
+    wait_for("the unit", lambda: alive(number))
+    first.kill()
+    first.wait()
+    assert alive(number)  # not a child of the command itself
+    each(folder, "-q", "true {}", "y")
+    wait_for("its end", lambda: not alive(number))
+
+
 @test
 def what_leaks_memory_is_ended(folder):
     script = put(folder, "leak.py",
