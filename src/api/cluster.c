@@ -48,7 +48,7 @@ static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_err
     const char *of_pilots = o->nodes > 0 ? "--nodes" : o->mpi ? "--mpi" : o->order ? "--order" : NULL;
     *r = fv__profile_default();
     if (of_pilots && !o->pilot)
-        return fv_fail(error, FV_ERROR_USAGE, "%s is for a pilot: add --pilot; job arrays have --array-size and --at-once",
+        return fv_fail(error, FV_ERROR_USAGE, "%s is for one job: add --one-job; job arrays have --array-size and --at-once",
                        of_pilots);
     return fv__cluster_request(o, r, error);
 }

@@ -5,6 +5,7 @@
 #include "cluster/job_scripts.h"
 #include "cluster/pilot_book.h"
 #include "cluster/slurm.h"
+#include "store/lease.h"
 #include "store/store_place.h"
 #include "units/units_text.h"
 #include <cjson/cJSON.h>
@@ -164,9 +165,14 @@ fv_status fv_pilot_start(const fv_pilot_options *o, char **text, fv_error *error
     if (!is_name(o->name))
         return fv_fail(error, FV_ERROR_USAGE, "a pilot's name has up to 31 letters, digits, - and _; \"%s\" is none", o->name);
     if (!local && !(o->seconds > 0)) return fv_fail(error, FV_ERROR_USAGE, "on Slurm a pilot needs --time, such as 2h");
-    char     *made = folder_of(o->store, o->name, true);
-    fv_status status = fv__book_open(made, true, &book, error);
-    char     *folder = status == FV_OK ? realpath(made, NULL) : NULL;
+    char     *made = folder_of(o->store, o->name, true), *place = fv__path_inside(made, "start");
+    fv_lease *lease = NULL;
+    bool      taken_over;
+    fv_status status = fv__path_make_folders(made, error);
+    if (status == FV_OK) status = fv__lease_acquire(place, &lease, &taken_over, error); /* whoever else starts it now finds it */
+    if (status == FV_ERROR_BUSY) status = fv_fail(error, FV_ERROR_BUSY, "pilot %s is being started by another command", o->name);
+    if (status == FV_OK) status = fv__book_open(made, true, &book, error);
+    char *folder = status == FV_OK ? realpath(made, NULL) : NULL;
     if (status == FV_OK) status = begin(o, folder, local, book, error);
     if (status == FV_OK) {
         char *job = fv__book_fact(book, "slurm");
@@ -175,7 +181,9 @@ fv_status fv_pilot_start(const fv_pilot_options *o, char **text, fv_error *error
         free(job);
     }
     fv__book_close(book);
+    fv__lease_release(lease);
     free(folder);
+    free(place);
     free(made);
     return status;
 }

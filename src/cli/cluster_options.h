@@ -23,7 +23,7 @@
     int64_t     array_size;                                                                                                      \
     int64_t     at_once;                                                                                                         \
     double      min_time;                                                                                                        \
-    bool        pilot
+    bool        one_job
 
 #define FV_CLUSTER_OPTIONS(type)                                                                                                 \
     FV_OPTION(type, profile, .argument = "NAME", .doc = "profile of the cluster: ~/.config/fovea/profiles/NAME.fov"),            \
@@ -38,25 +38,25 @@
         FV_OPTION(type, gres, .argument = "TEXT", .doc = "generic resources of a job, such as gpu:1"),                           \
         FV_OPTION(type, mail_user, .argument = "ADDRESS", .doc = "who gets mail when everything is done"),                       \
         FV_OPTION(type, order, .choices = "fifo|longest|memory", .argument = "POLICY",                                           \
-                  .doc = "which tasks a pilot runs first: in their order, the longest, or those that fit into memory"),          \
-        FV_OPTION(type, mpi, .argument = "KIND", .doc = "a pilot of MPI ranks, started by srun --mpi=KIND"),                     \
+                  .doc = "with --one-job: which tasks come first: in their order, the longest, or those that fit into memory"),  \
+        FV_OPTION(type, mpi, .argument = "KIND", .doc = "with --one-job: MPI ranks, started by srun --mpi=KIND"),                \
         FV_OPTION(type, cpus_per_task, .min = 1, .max = 4096, .argument = "N", .doc = "cores of one worker; 1 if left out"),     \
         FV_OPTION(type, mem, .doc = "memory of one job, such as 4G; what the plan needs if left out"),                           \
-        FV_OPTION(type, nodes, .min = 1, .max = 1e6, .argument = "N", .doc = "nodes of a pilot; 1 if left out"),                 \
+        FV_OPTION(type, nodes, .min = 1, .max = 1e6, .argument = "N", .doc = "with --one-job: its nodes; 1 if left out"),        \
         FV_OPTION(type, array_size, .min = 1, .max = 4e6, .argument = "N",                                                       \
                   .doc = "largest number of workers of a stage; 100 "                                                            \
                          "if left out"),                                                                                         \
         FV_OPTION(type, at_once, .min = 1, .max = 4e6, .argument = "N", .doc = "how many of them may run at the same time"),     \
         FV_OPTION(type, min_time, .min = 1e-6, .max = 1e6, .argument = "SECONDS",                                                \
                   .doc = "shortest time that a job should take; tiny tasks share a job; 60 if left out"),                        \
-        FV_OPTION(type, pilot, .doc = "one job whose workers fetch the tasks, instead of job arrays")
+        FV_OPTION(type, one_job, .doc = "one job whose workers fetch the tasks, instead of job arrays")
 
 #define FV_CLUSTER_FROM(o)                                                                                                       \
     {                                                                                                                            \
         .profile = (o)->profile, .partition = (o)->partition, .account = (o)->account, .qos = (o)->qos,                          \
         .constraint = (o)->constraint, .reservation = (o)->reservation, .time = (o)->time, .gres = (o)->gres,                    \
         .mail_user = (o)->mail_user, .order = (o)->order, .mpi = (o)->mpi, .cpus = (o)->cpus_per_task, .memory = (o)->mem.bytes, \
-        .nodes = (o)->nodes, .array = (o)->array_size, .at_once = (o)->at_once, .minimum = (o)->min_time, .pilot = (o)->pilot    \
+        .nodes = (o)->nodes, .array = (o)->array_size, .at_once = (o)->at_once, .minimum = (o)->min_time, .pilot = (o)->one_job  \
     }
 
 #endif

@@ -104,7 +104,7 @@ const fv_command fv_cmd_submit = {
            "tasks. If a job is killed, its unfinished tasks are done by other workers. The first line that is printed is the "
            "folder of the run. The same command, typed again, does only what is missing.",
     .examples = "fovea submit foam.fov --dry-run\nfovea submit foam.fov --profile genoa --array-size 50 --time 1:00:00\n"
-                "fovea submit foam.fov --pilot --nodes 4",
+                "fovea submit foam.fov --one-job --nodes 4",
     .options = options,
     .options_size = sizeof(submit_options),
     .run = run,

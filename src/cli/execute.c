@@ -191,7 +191,8 @@ static void print_json(const fv_result *result) {
     cJSON_Delete(root);
 }
 
-static void print_summary(const fv_result *result) {
+/* elsewhere: others made the outputs, which are there when this process looks. */
+static void print_summary(const fv_result *result, bool elsewhere) {
     fv_result_facts facts = fv_result_summary(result);
     int             made = (int)facts.outputs_made, current = (int)facts.outputs_current;
     for (int i = 0; i < fv_result_outputs(result) && fv_result_outputs(result) <= 10; i++)
@@ -199,7 +200,7 @@ static void print_summary(const fv_result *result) {
     if (fv_result_outputs(result) > 10)
         fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result),
                 fv_result_output(result, fv_result_outputs(result) - 1));
-    if (current) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
+    if (current && !elsewhere) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
     if (facts.tasks_run)
         fprintf(stderr, "fovea: %lld task%s in %.2f s", (long long)facts.tasks_run, facts.tasks_run == 1 ? "" : "s",
                 facts.seconds);
@@ -212,7 +213,8 @@ static void print_summary(const fv_result *result) {
 
 /* ---------------------------------------------------------------- running */
 
-static int execute(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *o) {
+static int execute(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *o,
+                   bool elsewhere) {
     fv_run_options run = { .engine = o->engine,
                            .workers = (int)o->workers,
                            .memory = o->memory.bytes,
@@ -261,7 +263,7 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
         bool started = fv_result_summary(result).started || (!place && (status == FV_ERROR_FULL || status == FV_ERROR_IO));
         if (code == FV_EXIT_REFUSED && started) code = FV_EXIT_FAILED;
     }
-    if (!o->quiet && !o->json && (status == FV_OK || partly)) print_summary(result);
+    if (!o->quiet && !o->json && (status == FV_OK || partly)) print_summary(result, elsewhere);
     fv_result_free(result);
     return code;
 }
@@ -271,11 +273,11 @@ static fv_status run_pipeline(void *context, const fv_run_options *run, fv_resul
 }
 
 int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *o) {
-    int code = execute(command, run_pipeline, pipeline, pipeline, o);
+    int code = execute(command, run_pipeline, pipeline, pipeline, o, false);
     fv_pipeline_free(pipeline);
     return code;
 }
 
 int fv_execute_work(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *o) {
-    return execute(command, call, context, pipeline, o);
+    return execute(command, call, context, pipeline, o, true);
 }

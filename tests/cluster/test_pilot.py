@@ -68,6 +68,7 @@ def runs_and_programs_give_what_they_give_without_a_pilot(folder):
     with local(folder, "--nodes", "2", "--cpus", "2"):
         piloted = run("run", *PIPELINE, "--pilot", "p", folder=folder)
         assert piloted.stdout == plain.stdout, (piloted.stdout, plain.stdout)
+        assert "cells.npy" in piloted.stderr and "up to date" not in piloted.stderr, piloted.stderr
         assert pathlib.Path(folder, "cells.npy").read_bytes() == pathlib.Path(folder, "plain/cells.npy").read_bytes()
         table(folder, "t.csv", ["n", "code"], [[n, 3 if n == 7 else 0] for n in range(20)])
         done = run("each", "sh -c 'echo unit {n}; echo {n} > $0; exit {code}' {output}", "--from", "t.csv", "--output",
@@ -200,6 +201,21 @@ def an_agent_that_is_killed_takes_all_with_it_and_the_queue_stays(folder):
         pathlib.Path(folder, "go").touch()
         with local(folder, "--cpus", "2") as second:
             wait_for("what was left", lambda: [job["state"] for job in second.status()["jobs"]] == ["done"])
+        left = lambda: subprocess.run(["pgrep", "-f", "^sleep 902.5"], stdout=subprocess.DEVNULL).returncode == 0
+        wait_for("the end of what the units had started", lambda: not left())
+
+
+@test
+def a_pilot_that_is_started_twice_at_one_moment_is_one(folder):
+    words = [FOVEA, "pilot", "start", "p", "--local", "--cpus", "1"]
+    several = [subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [process.communicate(timeout=PATIENCE) for process in several]
+    try:
+        assert sorted(process.returncode for process in several) == [0, 2, 2, 2], said
+        agents = subprocess.run(["pgrep", "-f", f"pilot serve {os.path.realpath(folder)}"], stdout=subprocess.PIPE, text=True)
+        assert len(agents.stdout.split()) == 1, agents.stdout
+    finally:
+        run("pilot", "stop", "p", folder=folder)
 
 
 @test

@@ -223,7 +223,7 @@ def the_last_element_of_an_array_is_queued_again_without_the_others(folder):
 def a_pilot_does_all_in_one_allocation(folder):
     prepare(folder, VOLUME)
     expected = alone(folder, VOLUME, 0, *CHUNK)
-    printed = submit(folder, *CHUNK, "--pilot", "--nodes", "3", "--order", "longest")
+    printed = submit(folder, *CHUNK, "--one-job", "--nodes", "3", "--order", "longest")
     assert len(pathlib.Path(folder, printed[0], "slurm", "1", "jobs").read_text().splitlines()) == 2
     end = until_finished(folder)
     assert end["complete"] and results(folder) == expected, logs(folder)
@@ -237,7 +237,7 @@ def a_pilot_of_mpi_ranks_gives_the_same(folder):
         raise Skip("the plug-in for MPICH is not built")
     prepare(folder, VOLUME)
     expected = alone(folder, VOLUME, 0, *CHUNK)
-    submit(folder, *CHUNK, "--pilot", "--nodes", "2", "--mpi", "pmi2")
+    submit(folder, *CHUNK, "--one-job", "--nodes", "2", "--mpi", "pmi2")
     end = until_finished(folder)
     assert end["complete"] and results(folder) == expected, (end, logs(folder))
 

@@ -98,13 +98,13 @@ def a_collection_is_one_array_over_its_items(folder):
 
 @test
 def a_pilot_is_one_job_with_a_worker_on_every_node(folder):
-    scripts = submit(folder, "--dry-run", "--pilot", "--nodes", "4", "--order", "longest")
+    scripts = submit(folder, "--dry-run", "--one-job", "--nodes", "4", "--order", "longest")
     assert options_of(scripts["pilot"])["nodes"] == "4" and "srun " in scripts["pilot"] and "--order longest" in scripts["pilot"]
-    ranks = submit(folder, "--dry-run", "--pilot", "--nodes", "4", "--mpi", "pmix")["pilot"]
+    ranks = submit(folder, "--dry-run", "--one-job", "--nodes", "4", "--mpi", "pmix")["pilot"]
     assert "srun --mpi=pmix " in ranks and "--alone --order memory" in ranks
     for option, value in [("--nodes", "4"), ("--mpi", "pmi2"), ("--order", "fifo")]:
         message = submit(folder, "--dry-run", option, value, code=2)
-        assert f"{option} is for a pilot" in message, message
+        assert f"{option} is for one job" in message, message
 
 
 @test
