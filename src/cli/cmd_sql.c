@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 typedef struct {
@@ -203,6 +204,13 @@ static fv_status ask(const sql_options *o, fv_sql *sql, const char *text, fv_sql
     return fv_sql_estimate(sql, text, within, error);
 }
 
+/* Which argument is the question: the first that begins like one, where somebody says it before the files; else the last. */
+static int find_question(int nargs, char **args) {
+    for (int i = 0; i < nargs; i++)
+        if (!strncasecmp(args[i], "select ", 7) || !strncasecmp(args[i], "with ", 5)) return i;
+    return nargs - 1;
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const sql_options *o = options_;
     double             began = seconds_now();
@@ -211,6 +219,7 @@ static int run(const void *options_, int nargs, char **args) {
     fv_status          status = FV_OK;
     fv_sql            *sql = fv_sql_new();
     bool               started = false;
+    int                question = find_question(nargs, args);
     if (o->csv && o->json) {
         fv_complain("sql", "--csv and --json: only one of them is possible");
         fv_sql_free(sql);
@@ -220,8 +229,9 @@ static int run(const void *options_, int nargs, char **args) {
         fv_sql_free(sql);
         return FV_EXIT_REFUSED;
     }
-    for (int i = 0; i < nargs - 1 && status == FV_OK; i++) status = fv_sql_add(sql, args[i], &error);
-    if (status == FV_OK) status = ask(o, sql, args[nargs - 1], &within, began, &error);
+    for (int i = 0; i < nargs && status == FV_OK; i++)
+        if (i != question) status = fv_sql_add(sql, args[i], &error);
+    if (status == FV_OK) status = ask(o, sql, args[question], &within, began, &error);
     if (status == FV_OK) {
         started = true;
         status = o->csv ? print_csv(sql, &error) : o->json ? print_json(sql, &error) : print_table(sql, &error);
