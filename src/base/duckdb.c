@@ -84,14 +84,18 @@ static fv_status start(fv_duckdb *duck, int64_t memory, fv_error *error) {
     return status;
 }
 
-fv_status fv__duckdb_open(const char *purpose, int64_t memory, fv_duckdb **out, fv_error *error) {
+fv_status fv__duckdb_ready(const char *purpose, fv_error *error) {
     pthread_mutex_lock(&mutex);
     fv_status status = loaded ? FV_OK : load(purpose, error);
     pthread_mutex_unlock(&mutex);
-    if (status != FV_OK) return status;
+    return status;
+}
+
+fv_status fv__duckdb_open(const char *purpose, int64_t memory, fv_duckdb **out, fv_error *error) {
+    FV_TRY(fv__duckdb_ready(purpose, error));
     fv_duckdb *duck = fv__calloc(sizeof *duck);
     duck->call = &library;
-    status = start(duck, memory, error);
+    fv_status status = start(duck, memory, error);
     if (status == FV_OK)
         *out = duck;
     else

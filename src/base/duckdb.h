@@ -110,6 +110,11 @@ typedef struct fv_duckdb {
     fv_duckdb_handle         database, connection;
 } fv_duckdb;
 
+#define FV_DUCKDB_WRITING "writing Parquet files" /* a purpose */
+
+/* Whether the library is there, which is better known before a long run than at its end. */
+fv_status fv__duckdb_ready(const char *purpose, fv_error *error);
+
 /* A session of its own. memory: the most that the library may keep at a time. purpose: what cannot be done without the library.
  */
 fv_status fv__duckdb_open(const char *purpose, int64_t memory, fv_duckdb **duck, fv_error *error);

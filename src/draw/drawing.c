@@ -212,16 +212,25 @@ static fv_status write_svg(const fv_drawing *d, const char *path, fv_error *erro
 
 /* ---------------------------------------------------------------- files */
 
-static fv_status write_cairo(const fv_drawing *drawing, const char *path, bool pdf, fv_error *error) {
-    const void *plugin;
-    char        message[FV_CAIRO_MESSAGE];
-    FV_TRY(fv__plugin_load("cairo", FV_CAIRO_SYMBOL, pdf ? "a picture as PDF" : "a picture as PNG", "libcairo2-dev", &plugin,
-                           error));
-    if (((const fv_cairo_plugin *)plugin)->write(drawing, path, pdf, message)) return FV_OK;
-    return fv_fail(error, FV_ERROR_IO, "%s cannot be written: %s", path, message);
+static fv_status load_cairo(const char *name, const fv_cairo_plugin **plugin, fv_error *error) {
+    bool        pdf = fv__path_has_extension(name, "pdf");
+    const void *found;
+    FV_TRY(
+        fv__plugin_load("cairo", FV_CAIRO_SYMBOL, pdf ? "a picture as PDF" : "a picture as PNG", "libcairo2-dev", &found, error));
+    *plugin = found;
+    return FV_OK;
+}
+
+fv_status fv__drawing_ready(const char *name, fv_error *error) {
+    const fv_cairo_plugin *plugin;
+    return fv__path_has_extension(name, "svg") ? FV_OK : load_cairo(name, &plugin, error);
 }
 
 fv_status fv__drawing_write(const fv_drawing *drawing, const char *path, const char *name, fv_error *error) {
+    const fv_cairo_plugin *plugin;
+    char                   message[FV_CAIRO_MESSAGE];
     if (fv__path_has_extension(name, "svg")) return write_svg(drawing, path, error);
-    return write_cairo(drawing, path, fv__path_has_extension(name, "pdf"), error);
+    FV_TRY(load_cairo(name, &plugin, error));
+    if (plugin->write(drawing, path, fv__path_has_extension(name, "pdf"), message)) return FV_OK;
+    return fv_fail(error, FV_ERROR_IO, "%s cannot be written: %s", path, message);
 }

@@ -41,6 +41,8 @@ char *fv__text_fit(const char *text, double size, double room);
 
 /* Appends it as SVG. */
 void fv__drawing_svg(const fv_drawing *drawing, fv_bytes *out);
+/* Whether what this needs for `name` is there. */
+fv_status fv__drawing_ready(const char *name, fv_error *error);
 /* Writes the file `path` in the format that the extension of `name` tells: svg, png or pdf. */
 fv_status fv__drawing_write(const fv_drawing *drawing, const char *path, const char *name, fv_error *error);
 

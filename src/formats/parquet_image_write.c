@@ -23,6 +23,7 @@ fv_status fv__parquet_image_layout(const fv_image_file *file, fv_file_layout *la
     int                  compression;
     FV_TRY(fv__compression_choose(&fv_format_parquet, file->options, &compression, error));
     FV_TRY(fv__slices_of(type, file->path, &slices, error));
+    FV_TRY(fv__duckdb_ready(FV_DUCKDB_WRITING, error));
     for (int d = 0; d < type->ndim; d++) layout->piece[d] = d < slices.leading ? 1 : type->shape[d];
     int64_t count = slices_a_piece(type, &slices);
     if (slices.leading) layout->piece[slices.leading - 1] = count;
@@ -107,7 +108,7 @@ fv_status fv__parquet_image_assemble(fv_writer *base, fv_pieces *pieces, fv_erro
                                .types = angles ? types_with_angles : types_plain,
                                .fill = fill };
     int64_t memory = 16 * FV_MAX(FV_PARQUET_GROUP, w->slices.bytes);
-    FV_TRY(fv__duckdb_open("writing Parquet files", memory, &duck, error));
+    FV_TRY(fv__duckdb_open(FV_DUCKDB_WRITING, memory, &duck, error));
     char     *options = copy_options(w);
     fv_status status = fv__duckdb_copy(duck, base->path, &r.feed, options, error);
     free(options);

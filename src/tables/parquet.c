@@ -151,7 +151,7 @@ static fv_status write_rows(const char *path, rows *r, const cJSON *metadata, fv
                                  [FV_COLUMN_REAL] = FV_DUCKDB_DOUBLE,
                                  [FV_COLUMN_TEXT] = FV_DUCKDB_VARCHAR,
                                  [FV_COLUMN_NATURAL] = FV_DUCKDB_UBIGINT };
-    FV_TRY(fv__duckdb_open("writing Parquet files", FV_PARQUET_MEMORY, &duck, error));
+    FV_TRY(fv__duckdb_open(FV_DUCKDB_WRITING, FV_PARQUET_MEMORY, &duck, error));
     for (int c = 0; c < r->type->ncolumns; c++) {
         names[c] = r->type->column[c].name;
         types[c] = kinds[r->type->column[c].kind];
@@ -202,11 +202,18 @@ static fv_status parquet_write(const char *path, const char *existing, const fv_
     return status;
 }
 
+static fv_status check(const char *path, const fv_table_type *type, fv_error *error) {
+    (void)path;
+    (void)type;
+    return fv__duckdb_ready(FV_DUCKDB_WRITING, error);
+}
+
 const fv_table_format fv_table_parquet = {
     .name = "parquet",
     .extensions = "parquet pq",
     .brief = "compressed tables stored by columns (uses DuckDB)",
     .magic = { 4, "PAR1" },
+    .check = check,
     .write = parquet_write,
     .open = fv__parquet_open,
     .close = fv__parquet_close,

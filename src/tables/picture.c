@@ -33,7 +33,7 @@ static fv_status check(const char *path, const fv_table_type *type, fv_error *er
     cJSON *about = about_of(type);
     bool   plot = about && has_marks(type);
     cJSON_Delete(about);
-    if (plot) return FV_OK;
+    if (plot) return fv__drawing_ready(path, error);
     return fv_fail(error, FV_ERROR_USAGE,
                    "%s: a picture is drawn of a plot, and this is a %s; plot(t, x = \"volume\", y = \"mean\") makes a plot of a "
                    "table",

@@ -194,7 +194,7 @@ def columns_may_be_written_without_quotes(folder):
      s = if(a > 5, "large", 'small'), n = part(item, "_", 1))""", folder=folder).stdout
     assert plain == quoted and "1.5" in plain and "large" in plain, (plain, quoted)
     for text, words in (('with(read("t.csv"), r = c)', "no column c"), ('with(read("t.csv"), "r = a", s = 1)', "given twice"),
-                        ('filter(read("t.csv"), r = a)', "no argument r")):
+                        ('filter(read("t.csv"), a = 3)', "equality is written ==")):
         said = run("run", "-e", text, folder=folder, code=2).stderr
         assert words in said, said
 
