@@ -22,6 +22,8 @@ typedef struct fv_pilot_options {
     const char        *store;   /* NULL: the usual one */
     double             seconds; /* how long it lives; 0: until it is stopped, on this machine only */
     bool               local;   /* on this machine, also where there is Slurm */
+    bool               once;    /* it ends when its first work is done */
+    bool               array;   /* on Slurm: an array of jobs instead of the nodes of one */
     fv_cluster_options cluster; /* nodes, cpus and memory of each, and what Slurm is asked for */
 } fv_pilot_options;
 
@@ -33,6 +35,8 @@ FV_API fv_status fv_pilot_find(const char *store, const char *name, char **folde
 FV_API fv_status fv_pilot_status(const char *folder, fv_form form, char **text, fv_error *error);
 /* Ends it; what is left stays in its queue. Returns when its agents are gone, or after a minute. */
 FV_API fv_status fv_pilot_stop(const char *folder, fv_error *error);
+/* Removes all that is known of one that has ended. */
+FV_API fv_status fv_pilot_forget(const char *folder, fv_error *error);
 
 /* What an agent does, on each node: ends with the pilot. node: from 0; ends: seconds since the epoch, 0: no end. *left: something
  * was not done yet when its time was over. The process must have no other threads. */

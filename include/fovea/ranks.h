@@ -39,6 +39,7 @@ FV_API fv_status fv_team_join(int threads, fv_team **team, fv_error *error);
 FV_API void      fv_team_leave(fv_team *team);
 FV_API int       fv_team_rank(const fv_team *team);
 FV_API int       fv_team_size(const fv_team *team);
+FV_API int       fv_team_threads(const fv_team *team);
 
 /* A block is a part of the problem that is the same whatever the number of ranks and threads: a chunk, an angle, a slab. */
 typedef struct fv_allreduce_block {

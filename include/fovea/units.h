@@ -60,6 +60,7 @@ typedef struct fv_units_options {
                                         failed for all; NULL: another one may try it once more */
     fv_allowance *allowance;         /* of processors, that somebody else divides; NULL: workers */
     double        ends;              /* seconds since the epoch: what would end later is not started; 0: no end */
+    bool          tells;             /* also what becomes of units that others of the session run */
     bool (*over)(void *context);     /* not NULL: others do the work, and this call only tells what becomes of it, until
                                         all is done or this says that they do no more. Now and then */
     const volatile int *stop;        /* nonzero: end what runs and return FV_ERROR_CANCELLED; may be NULL */
@@ -74,8 +75,11 @@ FV_API fv_status fv_units_list(const fv_units_options *options, char **text, fv_
  * one whose name begins so (run; NULL: the latest), and then, without a name, units. count: of all of them, also of those that
  * did not fail. The caller frees the text. */
 FV_API fv_status fv_units_logs(const char *store, const char *run, bool failed, int64_t *count, char **text, fv_error *error);
-/* Whether they could be run: every mistake is found here. *state: what is done already; *memory: most that a unit asks for. */
-FV_API fv_status fv_units_check(const fv_units_options *options, fv_units_state *state, int64_t *memory, fv_error *error);
+typedef struct fv_units_needs { /* most that one unit asks for */
+    int64_t cpus, memory;
+} fv_units_needs;
+/* Whether they could be run: every mistake is found here. *state: what is done already. */
+FV_API fv_status fv_units_check(const fv_units_options *options, fv_units_state *state, fv_units_needs *needs, fv_error *error);
 /* FV_OK also if units failed: state tells. */
 FV_API fv_status fv_units_run(const fv_units_options *options, fv_units_state *state, fv_error *error);
 

@@ -75,6 +75,8 @@ static fv_slurm_state slurm_state(fv_book *book) {
     fv_slurm_state state = FV_SLURM_FAILED;
     free(text);
     if (id && fv__slurm_look(&id, 1, &jobs, &(fv_error){ 0 }) == FV_OK && jobs.count) state = jobs.items[jobs.count - 1].state;
+    for (int i = 0; i < jobs.count; i++) /* of an array the one that has most before it counts */
+        if (jobs.items[i].element >= 0 || jobs.items[i].elements > 1) state = FV_MIN(state, jobs.items[i].state);
     fv__slurm_jobs_release(&jobs);
     return state;
 }
@@ -126,11 +128,12 @@ static fv_status start_slurm(const fv_pilot_options *o, const char *folder, fv_b
     fv_profile profile = fv__profile_default();
     int64_t    id;
     char       text[32], number[32];
-    profile.cpus = 0; /* whole nodes, unless somebody says otherwise */
+    profile.cpus = o->once ? 1 : 0; /* 0: whole nodes, unless somebody says otherwise */
     fv_status status = fv__cluster_request(&o->cluster, &profile, error);
     snprintf(text, sizeof text, "%lld", (long long)FV_MAX((o->seconds + 59) / 60, 1)); /* minutes */
-    profile.time = text;
-    if (status == FV_OK) status = fv__pilot_script_submit(folder, &profile, o->seconds, &id, error);
+    if (o->seconds > 0) profile.time = text;
+    if (o->once && !profile.memory) profile.memory = -1;
+    if (status == FV_OK) status = fv__pilot_script_submit(folder, &profile, o->array, o->seconds, &id, error);
     if (status == FV_OK) {
         snprintf(number, sizeof number, "%lld", (long long)id);
         status = fv__book_set_fact(book, "slurm", number, error);
@@ -153,6 +156,8 @@ static fv_status begin(const fv_pilot_options *o, const char *folder, bool local
     FV_TRY(set_number(book, "cpus", local ? cpus : 0, error)); /* Slurm tells each agent what it has */
     FV_TRY(set_number(book, "memory", o->cluster.memory, error));
     FV_TRY(set_number(book, "nodes", nodes, error));
+    FV_TRY(set_number(book, "once", o->once, error));
+    FV_TRY(set_number(book, "local", local, error));
     FV_TRY(fv__book_set_fact(book, "slurm", "", error));
     FV_TRY(fv__book_set_fact(book, "state", "starts", error));
     return local ? start_here(o, folder, book, error) : start_slurm(o, folder, book, error);
@@ -164,7 +169,8 @@ fv_status fv_pilot_start(const fv_pilot_options *o, char **text, fv_error *error
     *text = NULL;
     if (!is_name(o->name))
         return fv_fail(error, FV_ERROR_USAGE, "a pilot's name has up to 31 letters, digits, - and _; \"%s\" is none", o->name);
-    if (!local && !(o->seconds > 0)) return fv_fail(error, FV_ERROR_USAGE, "on Slurm a pilot needs --time, such as 2h");
+    if (!local && !o->once && !(o->seconds > 0))
+        return fv_fail(error, FV_ERROR_USAGE, "on Slurm a pilot needs --time, such as 2h");
     char     *made = folder_of(o->store, o->name, true), *place = fv__path_inside(made, "start");
     fv_lease *lease = NULL;
     bool      taken_over;
@@ -209,6 +215,15 @@ fv_status fv_pilot_stop(const char *folder, fv_error *error) {
     }
     fv__book_close(book);
     return status;
+}
+
+fv_status fv_pilot_forget(const char *folder, fv_error *error) {
+    fv_book  *book;
+    fv_status status = fv__book_open(folder, false, &book, error);
+    bool      lives = status == FV_OK && count_agents(book);
+    fv__book_close(book);
+    if (lives) status = fv_fail(error, FV_ERROR_BUSY, "%s lives", folder);
+    return status == FV_OK ? fv__path_remove(folder, error) : status;
 }
 
 /* ---------------------------------------------------------------- work for it */
@@ -257,12 +272,12 @@ fv_status fv_pilot_add_run(const char *folder, const char *run_folder, const fv_
 fv_status fv_pilot_add_units(const char *folder, const fv_units_options *options, int64_t *job, char session[33],
                              fv_error *error) {
     fv_units_state state;
-    int64_t        memory;
+    fv_units_needs needs;
     double         added = 0;
-    FV_TRY(fv_units_check(options, &state, &memory, error));
+    FV_TRY(fv_units_check(options, &state, &needs, error));
     char       *text = fv__units_text(options);
     fv_book_job wanted = {
-        .units = true, .what = text, .title = options->command, .memory = FV_MAX(options->memory_bound, memory)
+        .units = true, .what = text, .title = options->command, .memory = FV_MAX(options->memory_bound, needs.memory)
     };
     fv_status status = add(folder, &wanted, job, &added, error);
     snprintf(session, 33, "%lld-%.6f", (long long)*job, added);

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const double LOOK = 0.2, SEEN = 2, STOPPING = 3, KILL = 20, LAST_PART = 0.1, LONGEST_LAST = 60;
+static const double LOOK = 0.2, SEEN = 2, STOPPING = 3, KILL = 20, LAST_PART = 0.1, LONGEST_LAST = 60, IDLE = 60;
 
 typedef struct common { /* with a child */
     fv_allowance allowance;
@@ -44,9 +44,10 @@ typedef struct agent {
     seat         *seats;
     fv_share_of  *shares; /* as many */
     int           nseats;
-    double        looked, seen, divided; /* clock */
-    double        drains;                /* seconds before the end from which on no task of a run is begun */
-    bool          stopping, asked;       /* asked: by `fovea pilot stop` */
+    double        looked, seen, divided, begun; /* clock */
+    double        drains;                       /* seconds before the end from which on no task of a run is begun */
+    bool          stopping, asked;              /* asked: by `fovea pilot stop`, or nothing is left to do */
+    bool          once;                         /* it ends when its first work is done */
 } agent;
 
 /* ---------------------------------------------------------------- in a child */
@@ -59,7 +60,7 @@ static fv_status do_units(const agent *a, const fv_book_job *job, common *shared
     FV_TRY(fv__units_read(job->what, &arena, &options, error));
     snprintf(session, sizeof session, "%lld-%.6f", (long long)job->id, job->added);
     options.workers = a->self.cpus;
-    options.memory_bound = job->memory;
+    options.memory_bound = options.memory_bound ? FV_MIN(options.memory_bound, job->memory) : job->memory;
     options.share = true;
     options.session = session;
     options.allowance = &shared->allowance;
@@ -183,6 +184,8 @@ static void take_job(agent *a, const fv_book_job *job) {
     seat *s = find_seat(a, job->id);
     if (s && (s->pid || s->over || a->stopping)) return;
     int64_t memory = job->memory ? job->memory : a->self.memory / 4;
+    if (job->units) /* that is what one of them needs */
+        memory = FV_MAX(memory, FV_MIN(job->memory * a->self.cpus, a->self.memory - memory_used(a)));
     if (a->stopping || (memory_used(a) && memory_used(a) + memory > a->self.memory)) return;
     if (!s) s = new_seat(a, job->id, memory);
     if (s) begin(a, s, job->id);
@@ -202,6 +205,17 @@ static void end_cancelled(agent *a, const fv_book_job *jobs, int count) {
     }
 }
 
+/* Whether there was work, which is done, or nobody has brought any for a while. */
+static bool is_done(const agent *a, fv_book *book) {
+    fv_arena     arena = { 0 };
+    fv_book_job *jobs = NULL;
+    int          all = 0;
+    bool         known = fv__book_jobs(book, true, &arena, &jobs, &all, NULL) == FV_OK;
+    free(jobs);
+    fv__arena_release(&arena);
+    return known && (all || fv__now() > a->begun + IDLE);
+}
+
 static fv_status look(agent *a, fv_error *error) {
     fv_arena     arena = { 0 };
     fv_book_job *jobs = NULL;
@@ -214,7 +228,7 @@ static fv_status look(agent *a, fv_error *error) {
     }
     if (status == FV_OK) {
         char *wish = fv__book_fact(book, "state");
-        a->asked = !strcmp(wish, "stopping");
+        a->asked = !strcmp(wish, "stopping") || (a->once && !count && is_done(a, book));
         free(wish);
     }
     if (status == FV_OK && fv__now() > a->seen + SEEN) {
@@ -271,11 +285,17 @@ static fv_status enter(agent *a, fv_error *error) {
     fv_book  *book;
     fv_status status = fv__book_open(a->folder, false, &book, error);
     if (status == FV_OK) {
-        char *cpus = fv__book_fact(book, "cpus"), *memory = fv__book_fact(book, "memory");
+        char *cpus = fv__book_fact(book, "cpus"), *memory = fv__book_fact(book, "memory"), *once = fv__book_fact(book, "once"),
+             *nodes = fv__book_fact(book, "nodes"), *local = fv__book_fact(book, "local");
+        int here = atoi(local) > 0 ? FV_MAX(atoi(nodes), 1) : 1; /* agents that share this machine */
+        a->once = atoi(once) > 0;
         a->self.cpus = atoi(cpus) > 0 ? atoi(cpus) : cpus_here();
-        a->self.memory = atoll(memory) > 0 ? atoll(memory) : memory_here();
+        a->self.memory = atoll(memory) > 0 ? atoll(memory) : memory_here() / here;
         free(cpus);
         free(memory);
+        free(once);
+        free(nodes);
+        free(local);
         status = fv__book_agent_leaves(book, a->self.node, error); /* what one before left */
     }
     if (status == FV_OK) status = fv__book_agent(book, &a->self, error);
@@ -321,7 +341,10 @@ static fv_status serve(agent *a, fv_error *error) {
 }
 
 fv_status fv_pilot_serve(const char *folder, int node, double ends, volatile int *stop, bool *left, fv_error *error) {
-    agent a = { .folder = folder, .self = { .node = node, .pid = getpid(), .ends = ends, .seen = fv__epoch() }, .stop = stop };
+    agent a = { .folder = folder,
+                .self = { .node = node, .pid = getpid(), .ends = ends, .seen = fv__epoch() },
+                .stop = stop,
+                .begun = fv__now() };
     snprintf(a.self.host, sizeof a.self.host, "%s", fv__host_self()->name);
     a.drains = ends > 0 ? FV_MIN((ends - fv__epoch()) * LAST_PART, LONGEST_LAST) + STOPPING : 0;
     *left = false;

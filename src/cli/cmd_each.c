@@ -11,10 +11,10 @@
 
 typedef struct {
     const char *from, *name, *after, *output, *cpus, *memory, *time, *ranks, *device, *order, *by, *ok, *pause, *results, *store,
-        *pilot;
+        *pilot, *engine, *profile;
     int64_t workers, retries;
     fv_size bound;
-    bool    shell, again, overwrite, share, quiet, dry_run, json;
+    bool    shell, again, overwrite, share, one_job, quiet, dry_run, json;
 } each_options;
 
 static const fv_option options[] = {
@@ -48,6 +48,11 @@ static const fv_option options[] = {
     FV_OPTION(each_options, shell, .doc = "the command is a text for /bin/sh; what takes the place of {names} is quoted"),
     FV_OPTION(each_options, share, .doc = "several of the same command at once, here or on other machines, share the work"),
     FV_OPTION(each_options, pilot, .argument = "NAME", .doc = "let this pilot run them (`fovea pilot start`), and wait"),
+    FV_OPTION(each_options, engine, .choices = "threads|processes|mpi|slurm",
+              .doc = "who starts the programs: this process (threads, the default); worker processes of this machine; the ranks "
+                     "that mpiexec or srun has started; or jobs of Slurm, --workers of them"),
+    FV_OPTION(each_options, profile, .argument = "NAME", .doc = "with --engine slurm: name of the cluster's profile"),
+    FV_OPTION(each_options, one_job, .doc = "with --engine slurm: one job of --workers nodes, instead of an array of jobs"),
     FV_OPTION(each_options, again, .doc = "run all of them, also those that are done"),
     FV_OPTION(each_options, overwrite, .doc = "replace outputs that are there already"),
     FV_OPTION(each_options, results, .letter = 'o', .argument = "TABLE",
@@ -141,6 +146,10 @@ static bool make_options(const each_options *o, int nargs, char **args, fv_units
         mistake = "--name, --after and --by are columns of a table: add --from";
     else if (!strcmp(o->order, "round-robin") && !o->by)
         mistake = "--order round-robin needs --by, the column whose values take turns";
+    else if (o->pilot && o->engine)
+        mistake = "--pilot says already where they run; leave out --engine";
+    else if ((o->profile || o->one_job) && (!o->engine || strcmp(o->engine, "slurm")))
+        mistake = "--profile and --one-job are for --engine slurm";
     else if (!fv_time_parse(o->pause, &out->pause))
         mistake = "--pause: expected a time such as 5s or 1m";
     if (mistake) fv_complain("each", "%s", mistake);
@@ -165,8 +174,13 @@ static int run(const void *options_, int nargs, char **args) {
     asked.ended = show_end;
     asked.progress = show_state;
     asked.context = &t;
-    fv_status status = o->pilot ? fv_units_piloted(o->pilot, &asked, &state, &error) : fv_units_run(&asked, &state, &error);
+    fv_units_engine engine = { o->engine, o->profile, o->one_job };
+    bool            elsewhere = o->engine && strcmp(o->engine, "threads"), speaks = true;
+    fv_status       status = o->pilot    ? fv_units_piloted(o->pilot, &asked, &state, &error)
+                             : elsewhere ? fv_units_engine_run(&engine, &asked, &state, &speaks, &error)
+                                         : fv_units_run(&asked, &state, &error);
     clear_line(&t);
+    if (!speaks) return status == FV_OK ? FV_EXIT_WELL : FV_EXIT_FAILED;
     if (status != FV_OK && status != FV_ERROR_CANCELLED) return fv_explain("each", NULL, status, &error);
     show_result(o, &state);
     if (status == FV_ERROR_CANCELLED) return fv_explain("each", NULL, status, &error);

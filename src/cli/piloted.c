@@ -1,9 +1,14 @@
 /* Work that a pilot does, while the command that asked for it waits. */
 #include "piloted.h"
 #include <fovea/pilot.h>
+#include <fovea/ranks.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+extern char **environ;
 
 #define LOOK 0.25 /* seconds between looks at the pilot */
 
@@ -35,6 +40,7 @@ static fv_status explain(const waiting *w, const char *pilot, fv_error *error) {
     if (w->state.stand == FV_PILOT_FAILED) return fv_fail(error, FV_ERROR_IO, "%s", w->state.why);
     if (w->state.stand == FV_PILOT_CANCELLED)
         return fv_fail(error, FV_ERROR_CANCELLED, "taken back by somebody else; the same command goes on");
+    if (!pilot) return fv_fail(error, FV_ERROR_CANCELLED, "the workers have ended before all was done; the same command goes on");
     return fv_fail(error, FV_ERROR_CANCELLED,
                    "the pilot has ended before all was done; what is left goes on with `fovea pilot start %s`, or with the same "
                    "command without --pilot",
@@ -114,13 +120,13 @@ static void pass_progress(void *context, const fv_units_state *state) {
     if (o->progress) o->progress(o->context, state);
 }
 
-fv_status fv_units_piloted(const char *pilot, fv_units_options *options, fv_units_state *state, fv_error *error) {
-    char      session[33], *folder = NULL;
-    following f = { .asked = options };
-    fv_status status = fv_pilot_find(options->store, pilot, &folder, error);
+/* pilot: its name for the user; NULL: he knows of none. */
+static fv_status bring_units(const char *folder, const char *pilot, fv_units_options *options, fv_units_state *state,
+                             fv_error *error) {
+    char      session[33];
+    following f = { .asked = options, .wait.folder = folder };
     options->share = true; /* the pilot's processes and this one */
-    f.wait.folder = folder;
-    if (status == FV_OK) status = fv_pilot_add_units(folder, options, &f.wait.job, session, error);
+    fv_status status = fv_pilot_add_units(folder, options, &f.wait.job, session, error);
     if (status == FV_OK) {
         fv_units_options follow = *options;
         follow.session = session;
@@ -137,6 +143,112 @@ fv_status fv_units_piloted(const char *pilot, fv_units_options *options, fv_unit
         if (status == FV_ERROR_CANCELLED) fv_pilot_cancel(folder, f.wait.job, &(fv_error){ 0 });
         if (status == FV_OK && s->stand > FV_PILOT_DONE) status = explain(&f.wait, pilot, error);
     }
+    return status;
+}
+
+fv_status fv_units_piloted(const char *pilot, fv_units_options *options, fv_units_state *state, fv_error *error) {
+    char     *folder = NULL;
+    fv_status status = fv_pilot_find(options->store, pilot, &folder, error);
+    if (status == FV_OK) status = bring_units(folder, pilot, options, state, error);
     free(folder);
     return status;
+}
+
+/* ---------------------------------------------------------------- programs, by workers of the call's own */
+
+enum { MOST_CPUS = 4096, MOST_JOBS = 100 };
+static const int64_t SPARE = (int64_t)256 << 20; /* bytes of an agent itself */
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* As many agents as are wanted, each with room for the largest unit. */
+static fv_status make_request(const fv_units_engine *e, const fv_units_options *asked, fv_pilot_options *pilot, fv_error *error) {
+    fv_units_options every = *asked;
+    fv_units_state   state;
+    fv_units_needs   needs;
+    int64_t          here = sysconf(_SC_NPROCESSORS_ONLN);
+    if (!pilot->local) every.workers = MOST_CPUS; /* of the other machines nothing is known here */
+    fv_status status = fv_units_check(&every, &state, &needs, error);
+    if (status != FV_OK) return status;
+    int64_t left = larger(state.units - state.done, 1);
+    pilot->cluster.cpus = needs.cpus > 1 ? needs.cpus : 0;
+    pilot->cluster.nodes = smaller(asked->workers ? asked->workers : MOST_JOBS, left);
+    if (pilot->local) {
+        pilot->cluster.cpus = needs.cpus;
+        pilot->cluster.nodes = smaller(larger((asked->workers ? asked->workers : here) / needs.cpus, 1), left);
+        pilot->cluster.memory = asked->memory_bound / pilot->cluster.nodes;
+    } else if (needs.memory)
+        pilot->cluster.memory = larger(needs.memory, asked->memory_bound) + SPARE;
+    pilot->cluster.pilot = e->one_job;
+    return FV_OK;
+}
+
+static fv_status run_once(const fv_units_engine *e, fv_units_options *options, fv_units_state *state, fv_error *error) {
+    char             name[32], *said = NULL, *folder = NULL;
+    fv_error         ignored = { 0 };
+    fv_pilot_options pilot = { .name = name,
+                               .store = options->store,
+                               .local = !strcmp(e->name, "processes"),
+                               .once = true,
+                               .array = !e->one_job,
+                               .cluster = { .profile = e->profile } };
+    snprintf(name, sizeof name, "each-%d-%06d", (int)getpid(), (int)(time(NULL) % 1000000));
+    fv_status status = make_request(e, options, &pilot, error);
+    if (status == FV_OK) status = fv_pilot_start(&pilot, &said, error);
+    if (status == FV_OK) status = fv_pilot_find(options->store, name, &folder, error);
+    if (status == FV_OK) {
+        if (!pilot.local) options->workers = MOST_CPUS; /* each agent knows what it has */
+        status = bring_units(folder, NULL, options, state, error);
+        fv_status ended = fv_pilot_stop(folder, &ignored);
+        if (ended == FV_OK && (status == FV_OK || status == FV_ERROR_CANCELLED)) fv_pilot_forget(folder, &ignored);
+    }
+    free(folder);
+    free(said);
+    return status;
+}
+
+/* Programs that units start are no ranks of ours. */
+static void forget_launcher(void) {
+    static const char *const names[] = { "PMI", "OMPI_", "HYDI_", "HYDRA_", "MPI_LOCAL", "MPIR_" };
+    for (char **at = environ; *at;) {
+        char name[128];
+        bool of_launcher = false;
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            of_launcher = of_launcher || !strncmp(*at, names[i], strlen(names[i]));
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*at, "="), *at);
+        if (!of_launcher || unsetenv(name)) at++;
+    }
+}
+
+/* All ranks run units, and the first one tells of all. */
+static fv_status run_ranks(fv_units_options *options, fv_units_state *state, bool *speaks, fv_error *error) {
+    fv_team  *team;
+    float     number[2] = { (float)(getpid() % (1 << 22)), (float)(time(NULL) % (1 << 22)) }, agreed[2];
+    char      session[33];
+    fv_status status = fv_team_join(0, &team, error);
+    if (status != FV_OK) return status;
+    *speaks = fv_team_rank(team) == 0;
+    fv_allreduce_block own = { .index = 0, .values = number };
+    status = fv_allreduce(team, &own, *speaks ? 1 : 0, 2, agreed, error);
+    snprintf(session, sizeof session, "ranks-%.0f-%.0f", (double)agreed[0], (double)agreed[1]);
+    forget_launcher();
+    options->share = true;
+    options->session = session;
+    options->tells = true;
+    if (!options->workers) options->workers = fv_team_threads(team);
+    if (!*speaks) {
+        options->ended = NULL;
+        options->progress = NULL;
+        options->results = NULL;
+    }
+    if (status == FV_OK) status = fv_units_run(options, state, error);
+    fv_team_leave(team);
+    return status;
+}
+
+fv_status fv_units_engine_run(const fv_units_engine *e, fv_units_options *options, fv_units_state *state, bool *speaks,
+                              fv_error *error) {
+    *speaks = true;
+    return strcmp(e->name, "mpi") ? run_once(e, options, state, error) : run_ranks(options, state, speaks, error);
 }

@@ -41,6 +41,9 @@ typedef struct script {
     fv_bytes              text;
 } script;
 
+static bool is_array(const fv_cluster_job *job) { return job->role == FV_ROLE_ARRAY || job->role == FV_ROLE_AGENT_ARRAY; }
+static bool has_agents(const fv_cluster_job *job) { return job->role == FV_ROLE_AGENTS || job->role == FV_ROLE_AGENT_ARRAY; }
+
 /* Seconds between the request to stop and the end of the time limit: a minute, and less for short jobs. */
 static int grace(const char *time) {
     int  n = 0, days = 0;
@@ -70,7 +73,7 @@ static const char *time_limit(const fv_profile *profile, const fv_cluster_job *j
 static void put_header(script *s) {
     const fv_profile     *r = s->profile;
     const fv_cluster_job *job = s->job;
-    bool                  array = job->role == FV_ROLE_ARRAY, small = job->role == FV_ROLE_AGAIN;
+    bool                  array = is_array(job), small = job->role == FV_ROLE_AGAIN;
     char                 *log = fv__sprintf("%s/slurm/%d/%s%s.log", s->run, s->submission->number, job->name, array ? "-%a" : "");
     char                  range[64];
     fv__bytes_printf(&s->text, "#!/bin/bash\n");
@@ -97,8 +100,8 @@ static void put_header(script *s) {
     else
         fv__bytes_printf(&s->text, "#SBATCH --exclusive\n");
     /* The bound is kept by the workers; the rest is for the shell, the program itself and the system's caches. */
-    int64_t memory = job->role == FV_ROLE_AGENTS ? job->memory : fv__job_memory(job);
-    put_number(&s->text, "mem", small ? 256 : (memory + (1 << 20) - 1) >> 20, "M");
+    int64_t memory = has_agents(job) ? job->memory : fv__job_memory(job);
+    if (memory >= 0) put_number(&s->text, "mem", small ? 256 : (memory + (1 << 20) - 1) >> 20, "M");
     if (!small) put_option(&s->text, "gres", r->gres);
     if (r->mail_user && (job->role == FV_ROLE_FINISH || job->role == FV_ROLE_PILOT)) {
         put_option(&s->text, "mail-user", r->mail_user);
@@ -106,7 +109,8 @@ static void put_header(script *s) {
     }
     char signal[32];
     snprintf(signal, sizeof signal, "B:TERM@%d", grace(time));
-    if (!small && job->role != FV_ROLE_AGENTS) put_option(&s->text, "signal", signal); /* agents know when their time is over */
+    bool knows = has_agents(job) && job->seconds > 0; /* when its time is over */
+    if (!small && !knows) put_option(&s->text, "signal", signal);
     fv__bytes_printf(&s->text, "\n");
     free(log);
 }
@@ -121,7 +125,7 @@ static void put_settings(script *s) {
     put_each(&s->text, "module load", s->profile->modules);
     put_each(&s->text, "export", s->profile->environment);
     if (s->profile->setup) fv__bytes_printf(&s->text, "%s\n", s->profile->setup);
-    bool array = s->job->role == FV_ROLE_ARRAY;
+    bool array = is_array(s->job);
     fv__bytes_printf(&s->text, "export FOVEA_LOG=");
     char *log = fv__sprintf("%s/slurm/%d/%s", s->submission->run_folder, s->submission->number, s->job->name);
     put_word(&s->text, log);
@@ -150,7 +154,7 @@ static void put_worker(script *s, const char *options) {
 /* A job that is being cancelled is told to stop in the same way, but is not running any more. An element of an array is named by
  * its place: the number of the last one is that of the whole array too. */
 static void put_requeue(script *s) {
-    const char *job = s->job->role == FV_ROLE_ARRAY ? "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" : "$SLURM_JOB_ID";
+    const char *job = is_array(s->job) ? "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" : "$SLURM_JOB_ID";
     fv__bytes_printf(&s->text,
                      "if [ $status = 99 ] || [ -n \"$told\" ]; then\n"
                      "    [ \"$(squeue -h -j \"%s\" -o %%T)\" != RUNNING ] || scontrol requeue \"%s\"\n    exit 99\nfi\n",
@@ -176,6 +180,7 @@ static void put_job(script *s) {
         break;
     case FV_ROLE_PILOT:
     case FV_ROLE_AGENTS:
+    case FV_ROLE_AGENT_ARRAY:
     case FV_ROLE_AGAIN: return;
     }
     fv__bytes_printf(&s->text, PUT_TRAP);
@@ -210,14 +215,21 @@ static void put_pilot(script *s) {
 }
 
 static void put_agents(script *s) {
+    bool array = is_array(s->job);
     fv__bytes_printf(&s->text,
-                     "# An agent on each node, which does what `fovea run --pilot` and `fovea each --pilot` bring.\n"
-                     "ends=$(($(date +%%s) + %lld))\n" PUT_TRAP "srun --kill-on-bad-exit=0 --wait=0 ",
-                     (long long)s->job->seconds);
+                     array ? "# One of %lld agents, which do what `fovea each` asks for.\n"
+                           : "# An agent on each of %lld nodes, which does what `fovea run` and `fovea each` bring.\n",
+                     (long long)s->job->elements);
+    if (s->job->seconds > 0)
+        fv__bytes_printf(&s->text, "ends=$(($(date +%%s) + %lld))\n", (long long)s->job->seconds);
+    else
+        fv__bytes_printf(&s->text, "ends=${SLURM_JOB_END_TIME:-0}\n");
+    fv__bytes_printf(&s->text, PUT_TRAP "%s", array ? "" : "srun --kill-on-bad-exit=0 --wait=0 ");
     put_word(&s->text, s->program);
     fv__bytes_printf(&s->text, " pilot serve ");
     put_word(&s->text, s->run);
-    fv__bytes_printf(&s->text, " $ends &\n" PUT_WAIT "# What was not done when the time was over goes on in the next job.\n");
+    fv__bytes_printf(&s->text, " $ends%s &\n" PUT_WAIT "# What was not done when the time was over goes on in the next job.\n",
+                     array ? " $SLURM_ARRAY_TASK_ID" : "");
     put_requeue(s);
     fv__bytes_printf(&s->text, "exit $status\n");
 }
@@ -236,7 +248,7 @@ static fv_status write_script(script *s, fv_error *error) {
     put_settings(s);
     if (s->job->role == FV_ROLE_PILOT)
         put_pilot(s);
-    else if (s->job->role == FV_ROLE_AGENTS)
+    else if (has_agents(s->job))
         put_agents(s);
     else if (s->job->role == FV_ROLE_AGAIN)
         put_again(s);
@@ -309,9 +321,10 @@ fv_status fv__job_scripts_write(const fv_submission *submission, const fv_profil
     return status;
 }
 
-fv_status fv__pilot_script_submit(const char *folder, const fv_profile *profile, double seconds, int64_t *id, fv_error *error) {
+fv_status fv__pilot_script_submit(const char *folder, const fv_profile *profile, bool array, double seconds, int64_t *id,
+                                  fv_error *error) {
     fv_cluster_job job = { .name = "agents",
-                           .role = FV_ROLE_AGENTS,
+                           .role = array ? FV_ROLE_AGENT_ARRAY : FV_ROLE_AGENTS,
                            .elements = profile->nodes,
                            .cpus = profile->cpus,
                            .memory = profile->memory,

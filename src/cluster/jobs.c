@@ -46,7 +46,8 @@ static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profil
     case FV_ROLE_MERGE: snprintf(job->name, sizeof job->name, "stage-%d-merge", stage); break;
     case FV_ROLE_PILOT: snprintf(job->name, sizeof job->name, "pilot"); break;
     case FV_ROLE_FINISH: snprintf(job->name, sizeof job->name, "finish"); break;
-    case FV_ROLE_AGENTS: snprintf(job->name, sizeof job->name, "agents"); break;
+    case FV_ROLE_AGENTS:
+    case FV_ROLE_AGENT_ARRAY: snprintf(job->name, sizeof job->name, "agents"); break;
     case FV_ROLE_AGAIN: snprintf(job->name, sizeof job->name, "again"); break;
     }
     return job;

@@ -21,7 +21,8 @@ typedef enum fv_job_role {
     FV_ROLE_FINISH,
     FV_ROLE_PILOT,
     FV_ROLE_AGAIN,
-    FV_ROLE_AGENTS
+    FV_ROLE_AGENTS,
+    FV_ROLE_AGENT_ARRAY
 } fv_job_role;
 
 typedef struct fv_cluster_job {

@@ -312,3 +312,4 @@ fv_status fv__allreduce_parts(fv_team *team, const fv_allreduce_part *parts, int
 
 int fv_team_rank(const fv_team *team) { return team->rank; }
 int fv_team_size(const fv_team *team) { return team->size; }
+int fv_team_threads(const fv_team *team) { return team->threads; }

@@ -24,7 +24,7 @@ typedef struct fv_units {
     fv_units_state          state;
     double                  begun, told, asked;
     bool                    stopping;
-    bool                    follows;       /* others do the work */
+    bool                    tells;         /* what others do */
     bool                    others_failed; /* units did, since those behind them were last marked */
 } fv_units;
 
@@ -109,10 +109,10 @@ static void take_marked(void *context, fv_unit *unit) {
     fv_units *s = context;
     bool      well = unit->stand == FV_UNIT_DONE;
     s->state.done += well;
-    s->state.kept += well && !s->follows;
+    s->state.kept += well && !s->tells;
     s->state.failed += !well;
     s->others_failed = s->others_failed || !well;
-    if (!s->follows) return;
+    if (!s->tells) return;
     fv_bytes printed = { 0 };
     unit->result.kept = false;
     fv__unit_log_printed(s->log, unit, &printed);
@@ -273,7 +273,7 @@ static fv_status work(fv_units *s, fv_error *error) {
     while (s->state.done + s->state.failed + s->state.blocked < s->state.units) {
         if (s->options->stop && *s->options->stop && !s->stopping) stop_all(s);
         if (s->stopping && !s->running) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on");
-        bool over = s->follows && s->options->over(s->options->context);
+        bool over = s->options->over && s->options->over(s->options->context);
         FV_TRY(start_some(s, error));
         if (over || (s->running < FV_MAX(s->nplaces, 1) && s->options->share && fv__now() > s->asked + ASK_OTHERS))
             look_at_others(s);
@@ -315,7 +315,7 @@ static fv_status prepare(fv_units *s, fv_error *error) {
             (fv_running){ .unit = -1, .child = { .pidfd = -1, .pipe = -1, .file = -1 }, .device.lease.connection = -1 };
     s->state.units = s->list.count;
     if (!o->again || o->session) look_at_others(s);
-    s->follows = o->over != NULL;                         /* what was done before is not told */
+    s->tells = o->over || o->tells;                       /* what was done before is not told */
     return o->session ? FV_OK : check_existing(s, error); /* others of the session may have made one just now */
 }
 
@@ -328,12 +328,15 @@ static void release(fv_units *s) {
     fv__unit_list_release(&s->list);
 }
 
-fv_status fv_units_check(const fv_units_options *options, fv_units_state *state, int64_t *memory, fv_error *error) {
+fv_status fv_units_check(const fv_units_options *options, fv_units_state *state, fv_units_needs *needs, fv_error *error) {
     fv_units  s = { .options = options, .begun = fv__now() };
     fv_status status = prepare(&s, error);
     *state = s.state;
-    *memory = 0;
-    for (int64_t u = 0; u < s.list.count; u++) *memory = FV_MAX(*memory, s.list.units[u].memory);
+    *needs = (fv_units_needs){ .cpus = 1 };
+    for (int64_t u = 0; u < s.list.count; u++) {
+        needs->cpus = FV_MAX(needs->cpus, s.list.units[u].cpus);
+        needs->memory = FV_MAX(needs->memory, s.list.units[u].memory);
+    }
     release(&s);
     return status;
 }
