@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
 """Estimates (approx): how often their intervals hold the truth, and how much sooner they are there than the exact value.
 
-    bench/approximate.py [build/fovea] coverage [SEEDS]     five phantoms of 1,024 chunks; 1,000 seeds if left out
+    bench/approximate.py [build/fovea] coverage [SEEDS]           five phantoms of 1,024 chunks; 1,000 seeds if left out
+    bench/approximate.py [build/fovea] coverage SEEDS IMAGE...    real images instead, cut into about 1,000 chunks
     bench/approximate.py [build/fovea] coverage-objects [SEEDS]   summaries of objects, 2,048 chunks
-    bench/approximate.py [build/fovea] speed FOLDER [GB]    an OME-Zarr made in FOLDER, 16 GB if left out; beside dask
-    bench/approximate.py [build/fovea] picture FILE.png     a running estimate: intervals as the sample grows
+    bench/approximate.py [build/fovea] make FOLDER [GB] [SIDE]    files of speed: 16 GB of cells, foam of 2000 cubed
+    bench/approximate.py [build/fovea] speed FOLDER [GB] [SIDE] [TURNS]  estimates beside exact values, dask and DuckDB
+    bench/approximate.py [build/fovea] picture FILE.png           a running estimate: intervals as the sample grows
 
 Coverage counts a value that saw every chunk as held. `sampled` is the share among the others, where there are any.
-Speed: three turns of each, medians by the clock and of processor time. The files may lie in the page cache.
+
+Speed: medians by the clock and of processor time; the files may lie in the page cache. The image is of cells as a camera sees
+them: an offset of 100, four counts for each grey value, and noise that grows with the square root of the counts. Zstandard makes
+it 1.4 times smaller, as is usual for raw microscopy. (Data that compress well, or not at all and lie in the page cache, flatter
+the exact value, because reading a chunk is then nearly free.) The foam has bubbles 24 voxels apart. dask and DuckDB (from PyPI)
+take part if Python finds them; reading Parquet needs DuckDB's library for Fovea too (`make duckdb`).
 """
 import json
 import os
@@ -47,28 +54,49 @@ def phantoms(np):
     yield "rare objects", rare, 0.3
 
 
-def coverage(fovea, seeds):
+def real(np, fovea, files):
+    """Grey values as they are, in about 1,000 chunks; how well they are asked for follows from how different the chunks are."""
+    for file in files:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([fovea, "run", "-q", "-e", f'read("{file}") |> write("v.npy")'], cwd=folder, check=True)
+            image = np.squeeze(np.load(pathlib.Path(folder, "v.npy")))
+        side = max(1, round((image.size / 1000) ** (1 / image.ndim)))
+        sums = image.astype(float)
+        for axis in range(image.ndim):
+            sums = np.add.reduceat(sums, np.arange(0, image.shape[axis], side), axis)
+        wanted = 2 * sums.std() / abs(sums.mean()) / 100**0.5  # about 100 chunks
+        yield pathlib.Path(file).stem, image, float(f"{wanted:.1g}"), (side,) * image.ndim
+
+
+def coverage(fovea, seeds, files):
     import numpy as np
-    print("| phantom | value | error | held | sampled | chunks seen, median | half width, mean |\n|---|---|---|---|---|---|---|")
-    for name, image, error in phantoms(np):
-        image = image.astype(np.float32)
+    print("| image | value | error | held | sampled | chunks seen, median | half width, mean |\n|---|---|---|---|---|---|---|")
+    for name, image, error, chunk in real(np, fovea, files) if files else ((*one, CHUNK) for one in phantoms(np)):
+        image = image.astype(np.float32) if image.dtype.kind == "f" else image
         calls = {"mean(v)": image.mean(dtype=float), "std(v)": image.std(dtype=float)}
         if name != "rare objects":
             calls["quantile(v, 0.5)"] = np.quantile(image, 0.5)
-        else:
-            calls["count(v > 0)"] = np.count_nonzero(image)
+        if name == "rare objects" or files:
+            level = np.quantile(image, 0.9) if files else 0
+            calls[f"count(v > {level:g})"] = np.count_nonzero(image > level)
+        if image.dtype in (np.uint8, np.uint16):
+            calls["otsu(v)"] = None
         for call, truth in calls.items():
             asked = max(error, 0.02) if "quantile" in call else error  # float32: a quantile is known to 16 bits
             with tempfile.TemporaryDirectory() as folder:
                 np.save(pathlib.Path(folder, "v.npy"), image)
+                if truth is None:
+                    truth = next(iter(fovea_json(fovea, f'v = read("v.npy")\n{call}', folder)["values"][0][0].values()))
                 text = f'param seed = 0\nv = read("v.npy")\napprox({call}, error = {asked}, seed = seed)'
-                rows = fovea_json(fovea, text, folder, "--chunk", "x".join(map(str, CHUNK)), "--set", f"seed=1..{seeds}")["values"][0]
+                options = ("--chunk", "x".join(map(str, chunk)), "--set", f"seed=1..{seeds}")
+                rows = fovea_json(fovea, text, folder, *options)["values"][0]
             part = [row for row in rows if row["seen"] < row["chunks"]]
             held = [bool(row["low"] <= truth <= row["high"]) for row in part]
             width = statistics.mean((row["high"] - row["low"]) / 2 / truth for row in part) if part else 0
             print(f"| {name} | {call} | {asked:g} | {(sum(held) + len(rows) - len(part)) / len(rows):.3f} | "
                   f"{statistics.mean(held) if part else float('nan'):.3f} of {len(part)} | "
-                  f"{statistics.median(row['seen'] for row in rows):.0f} | {100 * width:.2g} % |", flush=True)
+                  f"{statistics.median(row['seen'] for row in rows):.0f} of {rows[0]['chunks']} | {100 * width:.2g} % |",
+                  flush=True)
 
 
 def coverage_objects(fovea, seeds):
@@ -101,29 +129,94 @@ def timed(call):
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, result
 
 
-def speed(fovea, folder, gigabytes):
+def names(gigabytes, side):
     planes = max(64, round(gigabytes * 2**30 / (2 * 1024 * 1024) / 64) * 64)
-    target = pathlib.Path(folder, f"noise-{planes}.zarr")
-    if not target.exists():
-        subprocess.run([fovea, "run", "-q", "--memory", "2G", "-e", f'convert(phantom("noise", [{planes}, 1024, 1024]) * 4000, "uint16")'
-                        f' |> write("{target.name}", chunk = [32, 256, 256], compression = "none", version = "0.4")'],
-                       cwd=folder, check=True)
-        shutil.rmtree(pathlib.Path(folder, ".fovea"), ignore_errors=True)
-    read = f'v = read("{target.name}")\n'
-    ways = {"mean, exact": read + "mean(v)", "mean to 1 %": read + "approx(mean(v), error = 0.01)",
-            "median, exact": read + "quantile(v, 0.5)", "median to 1 %": read + "approx(quantile(v, 0.5), error = 0.01)"}
-    script = f"import dask.array as d; print(float(d.from_zarr('{target.name}', component='0').mean().compute(scheduler='threads')))"
-    print(f"{planes * 2 * 1024 * 1024 / 2**30:.1f} GiB, uint16\n| | by the clock | processors | value |\n|---|---|---|---|")
+    return planes, f"cells-{planes}.zarr", f"foam-{side}.zarr"
+
+
+def make(fovea, folder, gigabytes, side):
+    planes, cells, foam = names(gigabytes, side)
+    shape = f"[{planes}, 1024, 1024]"
+    normal = " + ".join(f'phantom("noise", {shape}, seed = {k})' for k in (2, 3, 4))  # of deviation 1/2 around 3/2
+    texts = {cells: f'v = phantom("cells", {shape}, noise = 0) * 4.0 + 100\n'
+                    f'convert(v + sqrt(v) * 2 * ({normal} - 1.5), "uint16") |> '
+                    f'write("{cells}", chunk = [32, 256, 256], version = "0.4")',
+             foam: f'phantom("foam", [{side}, {side}, {side}], size = 24) |> '
+                   f'write("{foam}", chunk = [64, 128, 128], version = "0.4", levels = 1)'}
+    for name, text in texts.items():
+        if not pathlib.Path(folder, name).exists():
+            subprocess.run([fovea, "run", "-q", "--memory", "2G", "-e", text], cwd=folder, check=True)
+            shutil.rmtree(pathlib.Path(folder, ".fovea"), ignore_errors=True)
+
+
+def imports(words):
+    return subprocess.run([sys.executable, "-c", "import " + words], capture_output=True).returncode == 0
+
+
+def python(script, folder):
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True)
+    return done.stdout.strip() if not done.returncode else sys.exit(done.stderr)
+
+
+def show(title, ways, turns):
+    """Each way in turn; the ratio is that of the way before, which is the exact one."""
+    print(f"\n{title}\n| | by the clock | processors | times less than exact: clock, processors | value |\n|---|---|---|---|---|")
     taken = {}
-    for _ in range(3):
-        for name, text in ways.items():
-            taken.setdefault(name, []).append(timed(lambda: fovea_json(fovea, text, folder, "--fresh")["values"][0][0]))
-        if subprocess.run([sys.executable, "-c", "import dask.array, zarr"], capture_output=True).returncode == 0:
-            taken.setdefault("mean, dask", []).append(timed(lambda: subprocess.run(
-                [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()))
-    for name, turns in taken.items():
-        print(f"| {name} | {statistics.median(t[0] for t in turns):.2f} s | {statistics.median(t[1] for t in turns):.2f} s | "
-              f"{turns[-1][2]} |")
+    for _ in range(turns):
+        for name, call in ways.items():
+            taken.setdefault(name, []).append(timed(call))
+    exact = None
+    for name, all_turns in taken.items():
+        clock, work = (statistics.median(t[k] for t in all_turns) for k in (0, 1))
+        ratio = f"{exact[0] / clock:.0f}, {exact[1] / work:.0f}" if exact and "exact" not in name else ""
+        exact = (clock, work) if "exact" in name else exact
+        print(f"| {name} | {clock:.3f} s | {work:.3f} s | {ratio} | {all_turns[-1][2]} |", flush=True)
+
+
+def speed(fovea, folder, gigabytes, side, turns):
+    make(fovea, folder, gigabytes, side)
+    planes, cells, foam = names(gigabytes, side)
+
+    def run(text, *options):
+        return lambda: next(value for key, value in fovea_json(fovea, text, folder, "--fresh", *options)["values"][0][0].items()
+                            if key not in ("item", "path", "longer"))
+
+    read = f'v = read("{cells}")\n'
+    ways = {"mean, exact": run(read + "mean(v)"), "mean to 1 %": run(read + "approx(mean(v), error = 0.01)"),
+            "median, exact": run(read + "quantile(v, 0.5)"),
+            "median to 1 %": run(read + "approx(quantile(v, 0.5), error = 0.01)")}
+    if imports("dask.array, zarr"):
+        script = f"import dask.array as d\nprint(float(d.from_zarr('{cells}', '0').mean().compute(scheduler='threads')))"
+        ways["mean, dask, exact"] = lambda: python(script, folder)
+    stored = sum(file.stat().st_size for file in pathlib.Path(folder, cells, "0").rglob("*") if file.is_file())
+    show(f"cells, {planes / 512:.1f} GiB of uint16, {stored / 2**30:.1f} GiB on disk without its pyramid", ways, turns)
+    read = f'm = read("{foam}") < 100\n'
+    show(f"foam, {side} cubed, mean volume of its bubbles",
+         {"exact": run(read + 'group(measure(label(m)), "", "mean(volume)")'),
+          "to 2 %": run(read + 'approx(objects(m, "mean(volume)", reach = 44), error = 0.02)', "--chunk", "128x256x256")}, turns)
+    if imports("duckdb"):
+        tables(fovea, folder, turns)
+    else:
+        print("\nDuckDB skipped: `import duckdb` fails (pip install duckdb)")
+
+
+def tables(fovea, folder, turns):
+    """avg of 20 million rows, to 1 %. DuckDB is told how much to take, and says nothing of the error."""
+    parquet, query = "rows.parquet", "SELECT avg(volume) FROM rows"
+    python(f"import duckdb; duckdb.sql(\"COPY (SELECT range AS label, exp(3 + random() + random() + random()) AS volume "
+           f"FROM range(20000000)) TO '{parquet}' (ROW_GROUP_SIZE 20480)\")", folder)
+
+    def sql(*words):
+        done = subprocess.run([fovea, "sql", *words], cwd=folder, capture_output=True, text=True)
+        return " ".join(done.stdout.split("\n")[1].split()[:3]) if not done.returncode else done.stderr.strip()
+
+    def duck(sample):
+        text = f"SELECT avg(volume) FROM '{parquet}' {sample}"
+        return lambda: python(f'import duckdb; print(duckdb.sql("{text}").fetchone()[0])', folder)
+
+    ways = {"DuckDB, exact": duck(""), "DuckDB, USING SAMPLE 1 %": duck("USING SAMPLE 1 PERCENT (system)"),
+            "Fovea, exact": lambda: sql(parquet, query), "Fovea, to 1 %": lambda: sql("--within-error", "1%", parquet, query)}
+    show("Parquet, 20 million rows in 977 row groups", ways, turns)
 
 
 # ---------------------------------------------------------------- picture
@@ -154,15 +247,22 @@ def picture(fovea, path):
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
+COMMANDS = ("coverage", "coverage-objects", "make", "speed", "picture")
+
+
 def main():
     words = sys.argv[1:]
-    fovea = os.path.abspath(words.pop(0) if words and words[0] not in ("coverage", "coverage-objects", "speed", "picture") else "build/fovea")
+    fovea = os.path.abspath(words.pop(0) if words and words[0] not in COMMANDS else "build/fovea")
     if words[:1] == ["coverage"]:
-        coverage(fovea, int(words[1]) if len(words) > 1 else 1000)
+        coverage(fovea, int(words[1]) if len(words) > 1 else 1000, [os.path.abspath(word) for word in words[2:]])
     elif words[:1] == ["coverage-objects"]:
         coverage_objects(fovea, int(words[1]) if len(words) > 1 else 1000)
-    elif words[:1] == ["speed"] and len(words) > 1:
-        speed(fovea, words[1], float(words[2]) if len(words) > 2 else 16)
+    elif words[0:1] and words[0] in ("make", "speed") and len(words) > 1:
+        sizes = [float(words[2]) if len(words) > 2 else 16, int(words[3]) if len(words) > 3 else 2000]
+        if words[0] == "make":
+            make(fovea, words[1], *sizes)
+        else:
+            speed(fovea, words[1], *sizes, int(words[4]) if len(words) > 4 else 3)
     elif words[:1] == ["picture"] and len(words) > 1:
         picture(fovea, words[1])
     else:

@@ -1,5 +1,7 @@
 /* Stages whose value is estimated from a part of their tasks: when that part is large enough, and what it tells. */
 #include "exec/sampled.h"
+#include "base/take.h"
+#include "exec/coarse_sums.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,6 +25,7 @@ typedef struct sample {
     int64_t        *order;
     fv_blob         held;
     fv_estimates   *rows; /* of a table; NULL: the value is a number */
+    double         *control;
 } sample;
 
 static fv_hash partial_key(const sample *s, int64_t i, double *voxels) {
@@ -83,10 +86,42 @@ static fv_status estimate_rows(sample *s, fv_interval *e, fv_error *error) {
     return status;
 }
 
+/* Voxels of a coarse level that are worth reading: those of an error at most as many as the chunks that the sample would need
+ * beyond those it has, those of a time so few that it is kept. */
+static double worth_reading(const sample *s, const fv_interval *e) {
+    const fv_sampling *sampling = s->node->sampling;
+    double             most = FV_MIN(s->base.voxels / 8, (double)(32 << 20)), seen = (double)s->base.seen;
+    double             half = (e->high - e->low) / 2, wanted = FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
+    if (sampling->time) return FV_MIN(most, sampling->time * (1 << 20));
+    return FV_MIN(most, (half * half / (wanted * wanted) - 1) * seen * s->base.voxels / (double)s->base.population);
+}
+
+/* What a coarse level of the file says of all chunks, in the order of the sample. Where it cannot be read there is none. */
+static void load_control(sample *s, double most) {
+    double *by_task;
+    int64_t n = s->stage->ntasks;
+    if (!fv__op_estimator(s->node->op)->controlled || !(most >= 1)) return;
+    if (fv__coarse_sums(s->stage, s->node, (int64_t)most, &by_task, NULL) != FV_OK || !by_task) return;
+    if (FV_TAKE(s->control, (size_t)n * sizeof *s->control, NULL) == FV_OK)
+        for (int64_t i = 0; i < n; i++) s->control[i] = by_task[s->order[i]];
+    free(by_task);
+}
+
+/* The control is looked for only where the sample alone is not good enough. */
+static fv_status estimate_number(sample *s, fv_interval *e, fv_error *error) {
+    const fv_estimator *estimator = fv__op_estimator(s->node->op);
+    s->base.control = NULL;
+    FV_TRY(estimator->estimate(&s->base, e, error));
+    if (isnan(e->low) || fv__sampling_reached(s->node->sampling, e)) return FV_OK;
+    if (!s->control) load_control(s, worth_reading(s, e));
+    s->base.control = s->control;
+    return s->control ? estimator->estimate(&s->base, e, error) : FV_OK;
+}
+
 static fv_status estimate(sample *s, int64_t seen, fv_interval *e, fv_error *error) {
     s->base.seen = seen;
     memset(e, 0, sizeof *e); /* it is stored as it is */
-    fv_status status = s->rows ? estimate_rows(s, e, error) : fv__op_estimator(s->node->op)->estimate(&s->base, e, error);
+    fv_status status = s->rows ? estimate_rows(s, e, error) : estimate_number(s, e, error);
     release(s);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, s->node->op->name, sizeof error->op - 1);
     tell_seen(s, e);
@@ -139,6 +174,7 @@ fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv
     sample    s = sample_of(instance, stage, node, rows);
     fv_status status = (node->sampling->time ? look_by_time : look_by_error)(&s, count_there(&s), e, end, error);
     if (status == FV_OK && *end == FV_SAMPLE_ALL && s.rows) status = estimate(&s, s.base.population, e, error);
+    free(s.control);
     free(s.order);
     return status;
 }
@@ -150,6 +186,7 @@ bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_no
     s.base.confidence = 1 - (1 - s.base.confidence) / (double)(look * (look + 1));
     bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
     fv__estimates_release(&rows);
+    free(s.control);
     free(s.order);
     return some;
 }

@@ -9,6 +9,8 @@
 
 #include "op/op.h"
 
+struct fv_reader; /* op/format.h */
+
 /* ---------------------------------------------------------------- what is asked for */
 
 typedef struct fv_sampling {
@@ -41,6 +43,7 @@ typedef struct fv_sample {
     double         voxels;           /* of all chunks */
     double         confidence;
     uint64_t       seed;
+    const double  *control;   /* by chunk, as the partials: what is known of it beforehand (exec/coarse_sums.h); NULL: nothing */
     int64_t        intervals; /* that are asked for of these chunks at once, where there are many: resampling each takes long */
     /* The partial of the first pass, of a chunk below seen in the order in which they were taken; borrowed until the next. */
     fv_status (*partial)(struct fv_sample *s, int64_t i, const void **data, size_t *size, double *voxels, fv_error *error);
@@ -79,7 +82,11 @@ typedef struct fv_estimator {
     /* The same for an operator that gives a table, the first columns of which are plain. It fills in e with fv__estimates_init,
      * and gives the exact values if all chunks were seen. */
     fv_status (*rows)(fv_sample *s, fv_estimates *e, fv_error *error);
-    int plain;
+    int  plain;
+    bool controlled; /* estimate uses what is known of all chunks beforehand */
+    /* Of an operator that reads an image: one of its coarse levels, with the same axes and at most so many voxels, which the
+     * caller releases; NULL in reader: there is none. */
+    fv_status (*coarse)(const void *params, const fv_image_type *image, int64_t most, struct fv_reader **reader, fv_error *error);
     /* Why it cannot be estimated with such parameters and inputs, and what can be asked instead; NULL, or gives NULL: it can. */
     const char *(*hindered)(const void *params, const fv_type *const *in);
     fv_chain    chain;

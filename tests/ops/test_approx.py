@@ -4,6 +4,7 @@ Coverage is asked over some hundred seeds here; `bench/approximate.py` asks it o
 """
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -352,6 +353,37 @@ def a_histogram_with_a_range_is_estimated(folder):
     assert all(row["count_low"] <= truth <= row["count_high"] for row, truth in zip(rows, counts)), (rows, counts)
     _, (rows,) = values(text.replace("0.1", "0.00000001"), folder)
     assert [row["count"] for row in rows] == list(counts) and rows[0]["method"] == "exact", rows
+
+
+@test
+def a_coarse_level_makes_intervals_narrower_and_keeps_their_promise(folder):
+    """Level 1 of the file is made wrong in scale and noisy, so that it tells something of each chunk and not all."""
+    noise = np.random.default_rng(8)
+    spread = np.kron(noise.normal(size=(8, 8, 8)), np.ones((8, 16, 16)))
+    image = 2000 + 20 * noise.normal(size=SHAPE) + 300 * spread + np.linspace(0, 2000, SHAPE[0])[:, None, None]
+    image = image.astype(np.uint16)
+    save(folder, "v.npy", image)
+    run("run", "-q", "-e", 'read("v.npy") |> write("v.zarr", chunk = [8, 16, 16], levels = 2, compression = "none", '
+        'version = "0.4")', folder=folder)
+    coarse = [file for file in pathlib.Path(folder, "v.zarr", "1").rglob("*") if file.is_file() and file.name[0] != "."]
+    assert coarse
+    for file in coarse:
+        values_there = np.frombuffer(file.read_bytes(), np.uint16)
+        file.write_bytes((0.5 * values_there + noise.normal(0, 40) + 30 * noise.normal(size=values_there.size)).astype(np.uint16))
+    text = 'param seed = 0\napprox(mean(read("v.zarr")), error = 0.01, seed = seed)'
+    _, (rows,) = values(text, folder, "--set", "seed=1..200")
+    _, (plain,) = values(text.replace("zarr", "npy"), folder, "--set", "seed=1..20")
+    used = [row for row in rows if row["method"] == "control variate"]
+    seen, without = (np.median([row["seen"] for row in some]) for some in (rows, plain))
+    assert len(used) > 150 and 3 * seen < without, (len(used), seen, without)
+    truth = image.mean(dtype=float)
+    held = np.mean([row["low"] <= truth <= row["high"] for row in rows])
+    assert held >= 0.89, held  # 0.95 less four standard deviations of 200 draws
+    found = np.array([next(value for name, value in row.items() if name.startswith("approx")) for row in rows]) / truth
+    assert abs(found.mean() - 1) < 4 * found.std() / len(rows) ** 0.5, (found.mean(), found.std())
+    shutil.rmtree(pathlib.Path(folder, "v.zarr", "1"))  # one that is not there is no reason to fail
+    _, [[row]] = values('approx(mean(read("v.zarr")), error = 0.01, seed = 0)', folder, "--fresh")
+    assert row["low"] <= truth <= row["high"] and row["method"] != "control variate", row
 
 
 @test

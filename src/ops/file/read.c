@@ -1,6 +1,7 @@
 /* read: an image from a file, or each image of a collection. Of table files it becomes read_table. */
 #include "op/axes.h"
 #include "op/read_options.h"
+#include "op/sampling.h"
 
 typedef struct {
     const char     *file;
@@ -106,6 +107,30 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
+/* The finest level that is small enough. */
+static fv_status coarse(const void *params_, const fv_image_type *image, int64_t most, fv_reader **out, fv_error *error) {
+    const read_params *p = params_;
+    const fv_format   *format;
+    fv_bytes           names = { 0 };
+    *out = NULL;
+    FV_TRY(fv__format_for_reading(p->file, &format, error));
+    if (!format->levels) return FV_OK;
+    fv_status status = format->levels(p->file, &(fv_read_options){ .path_inside = p->path }, &names, error);
+    size_t    at = names.size ? strlen((char *)names.data) + 1 : 0; /* the first is the image itself */
+    for (const char *inside; status == FV_OK && !*out && at < names.size; at += strlen(inside) + 1) {
+        fv_reader *level;
+        inside = (char *)names.data + at;
+        status = fv__reader_acquire(p->file, &(fv_read_options){ .path_inside = inside }, &level, error);
+        if (status != FV_OK) break;
+        if (level->type.ndim == image->ndim && fv_image_type_voxels(&level->type) <= most && !level->sequential)
+            *out = level;
+        else
+            fv__reader_release(level);
+    }
+    fv__bytes_release(&names);
+    return status;
+}
+
 const fv_op FV_OP(read) = {
     .name = "read",
     .family = "file",
@@ -132,3 +157,5 @@ const fv_op FV_OP(read) = {
     .example = "phantom(\"cells\", [200, 200]) |> write(\"in.png\")",
     .see = "write read_stack read_table read_angles",
 };
+
+const fv_estimator FV_ESTIMATOR(read) = { .coarse = coarse };

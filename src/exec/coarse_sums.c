@@ -1,0 +1,120 @@
+/* Sums over chunks as a coarse level of the file tells them. Each voxel of the coarse level counts for the chunk in which its
+ * centre lies. The level is read some planes at a time. */
+#include "exec/coarse_sums.h"
+#include "base/take.h"
+#include "op/format.h"
+#include "op/kernels.h"
+#include "op/sampling.h"
+#include <stdlib.h>
+
+typedef struct coarse {
+    const fv_stage *stage;
+    fv_reader      *reader;
+    int64_t        *chunk[FV_MAX_DIMS]; /* by axis and voxel of the coarse level: what its chunk adds to the number of the task */
+    double         *sum, *count;        /* by task */
+} coarse;
+
+/* The number of the first task with a position along one axis, which is what that position adds. */
+static int64_t task_along(const fv_stage *stage, int axis, int64_t position) {
+    for (int d = axis + 1; d < stage->lattice.ndim; d++) position *= stage->count[d];
+    return position;
+}
+
+static fv_status map_axis(coarse *c, int axis, int64_t full, fv_error *error) {
+    int64_t length = c->reader->type.shape[axis], index, position = 0;
+    FV_TRY(FV_TAKE(c->chunk[axis], (size_t)length * sizeof *c->chunk[axis], error));
+    for (int64_t j = 0; j < length; j++) {
+        int64_t at = (int64_t)(((double)j + 0.5) * (double)full / (double)length);
+        for (; position + 1 < c->stage->count[axis]; position++) {
+            fv_region next = fv__stage_chunk(c->stage, task_along(c->stage, axis, position + 1), &index);
+            if (at < next.start[axis]) break;
+        }
+        c->chunk[axis][j] = task_along(c->stage, axis, position);
+    }
+    return FV_OK;
+}
+
+static void add_row(coarse *c, const int64_t *position, const double *values) {
+    int     last = c->reader->type.ndim - 1;
+    int64_t task = 0;
+    for (int d = 0; d < last; d++) task += c->chunk[d][position[d]];
+    for (int64_t j = 0; j < c->reader->type.shape[last]; j++) {
+        c->sum[task + c->chunk[last][j]] += values[j];
+        c->count[task + c->chunk[last][j]]++;
+    }
+}
+
+static fv_status add_planes(coarse *c, const fv_region *planes, void *raw, double *values, fv_error *error) {
+    const fv_image_type *type = &c->reader->type;
+    fv_block             block;
+    fv_rows              rows;
+    fv__block_init(&block, type->dtype, planes, raw);
+    FV_TRY(fv__reader_read(c->reader, &block, error));
+    for (fv__rows_begin(&rows, planes); fv__rows_next(&rows);) {
+        fv__kernels_current()->convert(values, FV_FLOAT64, fv__block_at(&block, rows.position), type->dtype,
+                                       type->shape[type->ndim - 1]);
+        add_row(c, rows.position, values);
+    }
+    return FV_OK;
+}
+
+static fv_status add_all(coarse *c, fv_error *error) {
+    const fv_image_type *type = &c->reader->type;
+    fv_region            planes = { .ndim = type->ndim };
+    double              *values;
+    void                *raw;
+    memcpy(planes.size, type->shape, sizeof planes.size);
+    planes.size[0] = FV_MIN(FV_MAX(c->reader->chunk[0], 1), type->shape[0]);
+    FV_TRY(FV_TAKE(values, (size_t)type->shape[type->ndim - 1] * sizeof *values, error));
+    fv_status status = FV_TAKE(raw, (size_t)fv__region_voxels(&planes) * fv_dtype_size(type->dtype), error);
+    for (; status == FV_OK && planes.start[0] < type->shape[0]; planes.start[0] += planes.size[0]) {
+        planes.size[0] = FV_MIN(planes.size[0], type->shape[0] - planes.start[0]);
+        status = add_planes(c, &planes, raw, values, error);
+    }
+    free(raw);
+    free(values);
+    return status;
+}
+
+/* In place of sums, what they differ by from those of a constant image; false: a chunk has no voxel of the coarse level. */
+static bool centre(coarse *c) {
+    double all = 0, voxels = 0;
+    for (int64_t t = 0; t < c->stage->ntasks; t++) {
+        int64_t   index;
+        fv_region chunk = fv__stage_chunk(c->stage, t, &index);
+        double    own = (double)fv__region_voxels(&chunk);
+        if (!(c->count[t] > 0)) return false;
+        c->sum[t] *= own / c->count[t];
+        c->count[t] = own;
+        all += c->sum[t];
+        voxels += own;
+    }
+    for (int64_t t = 0; t < c->stage->ntasks; t++) c->sum[t] -= all / voxels * c->count[t];
+    return isfinite(all);
+}
+
+static fv_status gather(coarse *c, const fv_image_type *full, double **control, fv_error *error) {
+    for (int d = 0; d < full->ndim; d++) FV_TRY(map_axis(c, d, full->shape[d], error));
+    FV_TRY(FV_TAKE_ZEROED(c->sum, (size_t)(2 * c->stage->ntasks) * sizeof *c->sum, error));
+    c->count = c->sum + c->stage->ntasks;
+    FV_TRY(add_all(c, error));
+    if (!centre(c)) return FV_OK;
+    *control = c->sum;
+    c->sum = NULL;
+    return FV_OK;
+}
+
+fv_status fv__coarse_sums(const fv_stage *stage, const fv_node *node, int64_t most, double **control, fv_error *error) {
+    const fv_node      *image = node->in[0];
+    const fv_estimator *source = image && image->op ? fv__op_estimator(image->op) : NULL;
+    coarse              c = { .stage = stage };
+    *control = NULL;
+    if (!source || !source->coarse) return FV_OK;
+    FV_TRY(source->coarse(image->params, &image->type.image, most, &c.reader, error));
+    if (!c.reader) return FV_OK;
+    fv_status status = gather(&c, &image->type.image, control, error);
+    fv__reader_release(c.reader);
+    for (int d = 0; d < FV_MAX_DIMS; d++) free(c.chunk[d]);
+    free(c.sum);
+    return status;
+}
