@@ -7,44 +7,12 @@
  * 20 micrometres; a larger one was made for a printer. */
 #include "formats/tiff_parts.h"
 #include "op/channels.h"
+#include "op/place.h"
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---------------------------------------------------------------- units */
-
-static const struct {
-    const char *word, *unit;
-} units[] = {
-    { "micron", "micrometer" },
-    { "microns", "micrometer" },
-    { "um", "micrometer" },
-    { "\xc2\xb5m", "micrometer" },
-    { "\xce\xbcm", "micrometer" },
-    { "\\u00B5m", "micrometer" },
-    { "\xb5m", "micrometer" },
-    { "nm", "nanometer" },
-    { "pm", "picometer" },
-    { "mm", "millimeter" },
-    { "cm", "centimeter" },
-    { "m", "meter" },
-    { "sec", "second" },
-    { "s", "second" },
-    { "ms", "millisecond" },
-    { "\xc3\x85", "angstrom" },
-    { "in", "inch" },
-};
-
-/* Empty for pixels and other words that are no length or time. */
-static void normal_unit(const char *word, char unit[16]) {
-    unit[0] = 0;
-    if (!word || !strncmp(word, "pixel", 5) || strlen(word) >= 16) return;
-    snprintf(unit, 16, "%s", word);
-    for (int i = 0; i < FV_COUNT(units); i++)
-        if (!strcmp(units[i].word, word)) snprintf(unit, 16, "%s", units[i].unit);
-}
 
 /* ---------------------------------------------------------------- the type under construction */
 
@@ -137,7 +105,7 @@ static bool from_imagej(const char *text, const double resolution[2], int64_t pa
     if (strncmp(text, "ImageJ=", 7)) return false;
     bool found = pages == 1 || push_axes(type, 3, names, sizes, pages);
     if (!found) found = push_axis(type, "z", pages);
-    normal_unit(line_value(text, "unit", value), unit);
+    fv__unit_name(line_value(text, "unit", value), unit);
     if (unit[0] && strcmp(unit, "inch")) {
         set_spacing(type, "x", 1 / resolution[0], unit);
         set_spacing(type, "y", 1 / resolution[1], unit);
@@ -179,7 +147,7 @@ static bool from_ome(const char *text, int64_t pages, fv_image_type *type) {
     if (pages > 1 && !push_axes(type, 3, names, sizes, pages)) return false;
     for (int i = 0; i < 3; i++) {
         snprintf(key, sizeof key, "PhysicalSize%cUnit", letters[i]);
-        normal_unit(attribute(tag, end, key, value) ? value : "um", unit);
+        fv__unit_name(attribute(tag, end, key, value) ? value : "um", unit);
         snprintf(key, sizeof key, "PhysicalSize%c", letters[i]);
         if (attribute(tag, end, key, value)) set_spacing(type, lower[i], atof(value), unit);
     }
@@ -201,7 +169,7 @@ static double metres(const char *unit) {
 /* A position in pixels; one whose unit is no length counts in that of the pixels. */
 static double in_pixels(double position, const char *word, const fv_image_type *type, int d) {
     char unit[16];
-    normal_unit(word, unit);
+    fv__unit_name(word, unit);
     if (word && !strncmp(word, "pixel", 5)) return position;
     double here = metres(unit), pixel = metres(type->unit[d]);
     return position * (here > 0 && pixel > 0 ? here / pixel : 1) / type->spacing[d];
@@ -334,17 +302,20 @@ static bool fits_imagej(const fv_image_type *type, int leading) {
 enum { TOGETHER = 7 }; /* channels that ImageJ shows at once */
 
 static void write_imagej(const fv_image_type *type, int leading, fv_bytes *out) {
-    int64_t     images = 1;
-    int         t = -1, z = -1, c = -1;
-    const char *unit = type->unit[leading + 1];
+    static const char *const short_units[][2] = { { "micrometer", "micron" }, { "nanometer", "nm" },   { "picometer", "pm" },
+                                                  { "millimeter", "mm" },     { "centimeter", "cm" },  { "meter", "m" },
+                                                  { "second", "sec" },        { "millisecond", "ms" }, { "inch", "in" } };
+    int64_t                  images = 1;
+    int                      t = -1, z = -1, c = -1;
+    const char              *unit = type->unit[leading + 1];
     for (int d = 0; d < leading; d++) {
         images *= type->shape[d];
         if (!strcmp(type->axis[d], "t")) t = d;
         if (!strcmp(type->axis[d], "z")) z = d;
         if (!strcmp(type->axis[d], "c")) c = d;
     }
-    for (int i = FV_COUNT(units) - 1; i >= 0; i--)
-        if (!strcmp(units[i].unit, unit) && isalpha((unsigned char)units[i].word[0])) unit = units[i].word;
+    for (int i = 0; i < FV_COUNT(short_units); i++)
+        if (!strcmp(short_units[i][0], unit)) unit = short_units[i][1];
     fv__bytes_printf(out, "ImageJ=1.11a\nimages=%lld\n", (long long)images);
     if (c >= 0) fv__bytes_printf(out, "channels=%lld\n", (long long)type->shape[c]);
     if (z >= 0) fv__bytes_printf(out, "slices=%lld\n", (long long)type->shape[z]);

@@ -178,8 +178,8 @@ static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
     fv_bytes    list = { 0 };
     for (int i = 0; i < count; i++) fv__bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
     char *hint = near ? fv__sprintf("did you mean %s?", near) : NULL;
-    fv__mistake(b, argument->name_span, FV_ERROR_USAGE, hint ? hint : fv__axis_hint(c->op), "%s has no argument %s; it takes %s",
-                c->op->name, argument->name, count ? (char *)list.data : "none");
+    fv__mistake(b, argument->name_span, FV_ERROR_USAGE, hint ? hint : fv__argument_hint(c->op, argument->name),
+                "%s has no argument %s; it takes %s", c->op->name, argument->name, count ? (char *)list.data : "none");
     free(hint);
     fv__bytes_release(&list);
     c->bad = true;
@@ -224,7 +224,7 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
         else if (*position < ninputs + nparams)
             param = &c->op->params[(*position)++ - ninputs];
         else {
-            fv__mistake(b, argument->value->span, FV_ERROR_USAGE, fv__axis_hint(c->op), "%s takes at most %d arguments",
+            fv__mistake(b, argument->value->span, FV_ERROR_USAGE, fv__argument_hint(c->op, NULL), "%s takes at most %d arguments",
                         c->op->name, ninputs + nparams);
             c->bad = true;
             return;

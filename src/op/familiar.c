@@ -101,7 +101,9 @@ const char *fv__table_hint(const fv_op *op) {
     return NULL;
 }
 
-const char *fv__axis_hint(const fv_op *op) {
+const char *fv__argument_hint(const fv_op *op, const char *name) {
+    if (name && (op->sink || op->layout) && lists("spacing, pixel_size, voxel_size, pixelsize, resolution, units, unit", name))
+        return "set_spacing(image, [2, 0.5, 0.5], \"um\") says how large the voxels are; files keep it";
     if (strcmp(op->family, "statistics") != 0) return NULL;
     return "a statistic is one number of the whole image; project(image, \"z\", \"mean\") computes along an axis and gives an "
            "image";

@@ -15,7 +15,7 @@ char *fv__familiar_hint(const char *word);
 /* How that is done with a table which an operator does with an image; NULL: nothing of that kind. */
 const char *fv__table_hint(const fv_op *op);
 
-/* How a statistic is had along an axis; NULL: the operator is none. */
-const char *fv__axis_hint(const fv_op *op);
+/* What is meant by an argument that an operator does not take, by name (NULL: one without); NULL: nobody knows. */
+const char *fv__argument_hint(const fv_op *op, const char *name);
 
 #endif

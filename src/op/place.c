@@ -2,6 +2,7 @@
 #include "op/place.h"
 #include "op/axes.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const names[] = { "x", "y", "z" };
@@ -127,4 +128,35 @@ void fv__place_factors(const fv_image_type *type, double spacing, int64_t *facto
         double wanted = floor(spacing / fabs(type->spacing[axis[k]]) + 0.5), most = (double)(type->shape[axis[k]] / 8);
         factor[k] = (int64_t)FV_MAX(FV_MIN(wanted, most), 1);
     }
+}
+
+void fv__unit_name(const char *word, char unit[16]) {
+    static const char *const words[][2] = {
+        { "micron", "micrometer" },
+        { "microns", "micrometer" },
+        { "micrometers", "micrometer" },
+        { "um", "micrometer" },
+        { "\xc2\xb5m", "micrometer" },
+        { "\xce\xbcm", "micrometer" },
+        { "\\u00B5m", "micrometer" },
+        { "\xb5m", "micrometer" },
+        { "nm", "nanometer" },
+        { "nanometers", "nanometer" },
+        { "pm", "picometer" },
+        { "mm", "millimeter" },
+        { "millimeters", "millimeter" },
+        { "cm", "centimeter" },
+        { "m", "meter" },
+        { "sec", "second" },
+        { "seconds", "second" },
+        { "s", "second" },
+        { "ms", "millisecond" },
+        { "\xc3\x85", "angstrom" },
+        { "in", "inch" },
+    };
+    unit[0] = 0;
+    if (!word || !strncmp(word, "pixel", 5) || strlen(word) >= 16) return;
+    snprintf(unit, 16, "%s", word);
+    for (int i = 0; i < FV_COUNT(words); i++)
+        if (!strcmp(words[i][0], word)) snprintf(unit, 16, "%s", words[i][1]);
 }

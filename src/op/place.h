@@ -25,6 +25,8 @@ void fv__place_say(const fv_image_type *type, fv_bytes *out);
 double fv__place_finest(const fv_image_type *type);
 /* Voxels that are made one along each spatial axis, so that they become about as long as asked for; of an axis 8 are left. */
 void fv__place_factors(const fv_image_type *type, double spacing, int64_t *factor);
+/* The unit that a word of a file or a person means: "um" is "micrometer". Empty for pixels and for words that are too long. */
+void fv__unit_name(const char *word, char unit[16]);
 /* No matrix any more. */
 void fv__place_forget_world(fv_image_type *type);
 
