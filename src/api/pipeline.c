@@ -1,4 +1,5 @@
 /* The public face of a pipeline: text and arrays in, results out. */
+#include "api/first_run.h"
 #include "api/pipeline_parts.h"
 #include "api/stage_times.h"
 #include "api/trust.h"
@@ -266,7 +267,7 @@ static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_
     FV_TRY(fv__pipeline_resolve(p, o->store, bindings, diagnostics, error));
     FV_TRY(check_arrays(bindings, error));
     if (o->into) bindings->into = fv__arena_strdup(&bindings->arena, o->into);
-    bindings->commands = o->allow_commands || (p->text.size && fv__text_trusted(p->text.data, p->text.size));
+    bindings->commands = o->allow_commands;
     fv__programs_allow(bindings->commands);
     FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv__bindings_take(bindings, o->items, error));
@@ -274,14 +275,26 @@ static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_
     return o->part ? fv__crop_parse(o->part, &bindings->part, error) : FV_OK;
 }
 
+static bool has_consent(const fv_pipeline *p, const fv_run_options *o) {
+    return o->allow_commands || (p->text.size && fv__text_trusted(p->text.data, p->text.size));
+}
+
+/* A text that a first run has completed is another one than the user trusts. */
+static fv_status find_types(fv_pipeline *p, fv_run_options *o, fv_result **failed, fv_error *error) {
+    o->allow_commands = has_consent(p, o);
+    return fv__first_run(p, o, o->allow_commands, failed, error);
+}
+
 fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *given, fv_result **result, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
     fv_run_options options = given ? *given : defaults;
-    fv_session    *before = fv__session_enter(p->session);
     char           why[768];
-    *result = NULL;
-    fv_status status = resolve_part(p, &options, &bindings, &diagnostics, error);
+    fv_status      found = find_types(p, &options, result, error);
+    if (found != FV_OK) *result = complete(*result);
+    if (found != FV_OK) return found;
+    fv_session *before = fv__session_enter(p->session);
+    fv_status   status = resolve_part(p, &options, &bindings, &diagnostics, error);
     if (status == FV_OK) status = fv__run_all(p->program, &bindings, &p->plan_options, &options, result, &diagnostics, error);
     if (status != FV_OK && device_failed(&options, &bindings, status, *result, error, why)) {
         use_cpu(&bindings, why);
@@ -343,15 +356,19 @@ fv_status fv_pipeline_apply(fv_pipeline *p, const void *const *arrays, void *con
 
 /* ---------------------------------------------------------------- shared runs */
 
-fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *options, char **run_folder, fv_error *error) {
+fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *given, char **run_folder, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
-    if (!options) options = &defaults;
-    fv_session *before = fv__session_enter(p->session);
+    fv_run_options options = given ? *given : defaults;
+    fv_result     *failed;
     *run_folder = NULL;
-    fv_status status = resolve_part(p, options, &bindings, &diagnostics, error);
+    fv_status found = find_types(p, &options, &failed, error);
+    fv_result_free(failed);
+    if (found != FV_OK) return found;
+    fv_session *before = fv__session_enter(p->session);
+    fv_status   status = resolve_part(p, &options, &bindings, &diagnostics, error);
     if (status == FV_OK)
-        status = fv__run_freeze(p->program, &bindings, &p->plan_options, options, run_folder, &diagnostics, error);
+        status = fv__run_freeze(p->program, &bindings, &p->plan_options, &options, run_folder, &diagnostics, error);
     fv__bindings_release(&bindings);
     fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);

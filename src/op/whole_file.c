@@ -96,8 +96,10 @@ static fv_status read_all(fv_reader *reader, const fv_image_type *type, void *vo
     describe(type, wanted, sizeof wanted);
     bool mask = type->dtype == FV_BOOL && reader->type.dtype == FV_UINT8; /* many formats know no other */
     if ((reader->type.dtype != type->dtype && !mask) || !same_shape(&reader->type, type))
-        return fv_fail(error, FV_ERROR_INPUT, "the image is %s, and %s was expected; dtype, shape or like say what it is", made,
-                       wanted);
+        return fv_fail(
+            error, FV_ERROR_INPUT,
+            "the image is %s, and %s was expected; say what it is by dtype, shape or like, or let first = true find out", made,
+            wanted);
     fv__block_init(&block, reader->type.dtype, &whole, voxels);
     FV_TRY(fv__reader_read(reader, &block, error));
     for (int64_t i = 0; mask && i < fv_image_type_voxels(type); i++) ((uint8_t *)voxels)[i] = ((uint8_t *)voxels)[i] != 0;

@@ -161,6 +161,54 @@ def types_are_those_of_like_or_said_and_others_are_refused(folder):
 
 
 @test
+def a_first_run_finds_the_type_of_an_image(folder):
+    images = scans(folder)
+    script(folder, "import sys, numpy as np\nopen('runs', 'a').write('x')\n"
+           "np.save(sys.argv[2], np.load(sys.argv[1])[::2, :int(sys.argv[3])].astype(np.float32))\n")
+    text = call(rest="top = 10, first = true") + ' |> write("out/{stem}.npy")'
+    assert "first = true" in go(folder, text.replace(", first = true", ""), code=1).stderr  # which is a way out
+    pathlib.Path(folder, "runs").unlink()
+    go(folder, text)
+    for name, image in images.items():
+        assert np.array_equal(np.load(f"{folder}/out/{name}.npy"), image[::2, :10].astype(np.float32))
+    assert len(pathlib.Path(folder, "runs").read_text()) == 4  # of the first item twice
+    go(folder, text)
+    assert len(pathlib.Path(folder, "runs").read_text()) == 4
+    pathlib.Path(folder, "p.fov").write_text(
+        "# für später\nparam n = 10\n\n" + text.replace("top = 10", "top = n  # ) \"\n") + "\n")
+    own = {"XDG_CONFIG_HOME": f"{folder}/own"}
+    run("trust", "p.fov", folder=folder, environment=own)
+    run("run", "p.fov", "--engine", "processes", "--set", "n=7", "--fresh", folder=folder, environment=own)
+    assert np.load(f"{folder}/out/s1.npy").shape == (10, 7)
+    assert "to plan it" in run("plan", "-e", text, folder=folder, code=2).stderr
+    assert "first run" in go(folder, text, allow=False, code=2).stderr
+    assert "slices" in go(folder, text.replace("first = true", 'first = true, slices = "y"'), code=2).stderr
+    script(folder, "raise SystemExit('no such luck')")
+    assert "no such luck" in go(folder, text, code=1).stderr
+
+
+@test
+def a_first_run_finds_the_columns_of_a_table(folder):
+    scans(folder, 2)
+    script(folder, "import sys, numpy as np\na = np.load(sys.argv[1])\n"
+           "print('label,area,name'); print('1,2.5,x'); print('2,3,m%d' % a.max())\n")
+    table = 't = read("in/*.npy") |> command_table("/usr/bin/python3 tool.py {input}", format = "npy")\n'
+    said = table.replace('"npy")', '"npy", columns = "label:int, area, name:text")')
+    rest = 'filter(t, area > 2.6) |> write("big.csv")\nt |> write("all.csv")'
+    go(folder, table + rest)
+    found = [pathlib.Path(folder, name).read_text() for name in ("big.csv", "all.csv")]
+    go(folder, said + rest, "--overwrite", "--fresh")
+    assert found == [pathlib.Path(folder, name).read_text() for name in ("big.csv", "all.csv")]
+    assert "label" in found[0] and len(found[0].splitlines()) == 3, found
+    assert "-e:2:1: error" in go(folder, table + "gausian(t)", code=2).stderr
+    script(folder, 'print(\'[{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]\')')
+    json_table = 'command_table("/usr/bin/python3 tool.py {input}", input = read("in/s0.npy"), format = "npy", output = "json"'
+    assert go(folder, json_table + ")").stdout.split() == ["a", "b", "1", "x", "2", "y"]
+    assert go(folder, json_table + ', columns = "*")').stdout.split() == ["name", "kind", "a", "int", "b", "text"]
+    assert "columns" in run("plan", "-e", table + "t", folder=folder, code=2).stderr
+
+
+@test
 def slices_and_several_inputs_and_formats(folder):
     volume = np.random.default_rng(0).integers(0, 200, (4, 12, 14)).astype(np.uint16)
     np.save(f"{folder}/v.npy", volume)
@@ -218,7 +266,6 @@ def mistakes_are_found_before_anything_runs(folder):
         (f'command("cp {{input}} \'{{output}}", {image})', "no closing '"),
         (f'command("cp {{input}} {{output}}", {image}, slices = "q")', "no such axis"),
         ('command("cp {input} {output}")', "there is no input"),
-        (f'command_table("cat {{input}}", {image})', "columns are needed"),
         (f'command_table("cat {{input}}", {image}, columns = "a:number")', "text, int or real"),
         (f'command_table("cat {{input}}", {image}, columns = "a", output = "png")', "csv, tsv, json"),
     ]:

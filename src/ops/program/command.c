@@ -10,6 +10,7 @@ typedef struct {
     fv_dtype_choice dtype;
     fv_numbers      shape;
     const char     *slices;
+    bool            first;
 } command;
 
 static const fv_param params[] = {
@@ -20,6 +21,8 @@ static const fv_param params[] = {
     FV_PROGRAM_PARAMS(command),
     FV_PARAM(command, dtype, .def = "", .doc = "element type of the result, if it is not that of like or of the input"),
     FV_PARAM(command, shape, .def = "", .min = 1, .max = 1e12, .doc = "its shape, slowest axis first, if that is another one"),
+    FV_PARAM(command, first, .def = "false",
+             .doc = "a first run finds the type and shape that the program makes of the first item; they hold for all"),
     FV_PARAM(command, slices, .def = "",
              .doc = "axis along which the program gets one slice after another, such as \"z\"; left out: whole images"),
     FV_PARAM_END,
@@ -54,6 +57,11 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     const char    *slices = slices_of(p);
     fv_image_type  type = i->in[i->in[LIKE]->kind == FV_KIND_IMAGE ? LIKE : 0]->image;
     FV_TRY(fv__program_check(i, p->output, slices, error));
+    if (p->first && p->dtype.dtype < 0 && !p->shape.count)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "first = true needs a first run, which you have to allow (--allow-commands); to plan it without, say "
+                       "dtype and shape");
+    if (p->first && *slices) return fv_fail(error, FV_ERROR_USAGE, "first = true is for whole images; leave out slices");
     if (p->dtype.dtype >= 0) type.dtype = (fv_dtype)p->dtype.dtype;
     FV_TRY(change_shape(p, &type, error));
     if (*slices) {

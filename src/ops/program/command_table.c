@@ -26,8 +26,9 @@ static const fv_param params[] = {
     FV_PARAM(
         command_table, columns, .def = "",
         .doc =
-            "columns of the table that are wanted, with commas between them: real numbers, or name:text and name:int; of a txt "
-            "they are line and text"),
+            "columns of the table that are wanted, with commas between them: real numbers, or name:text and name:int; left out: "
+            "a first run finds those of the first item; of a txt they are line and text. \"*\": the result tells which there "
+            "are"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { FV_PROGRAM_INPUTS, FV_INPUT_END };
@@ -35,6 +36,7 @@ static const fv_input inputs[] = { FV_PROGRAM_INPUTS, FV_INPUT_END };
 enum { MOST = 16 << 20 }; /* bytes of a table */
 
 static bool is_text(const command_table *p) { return !strcmp(p->output, "txt"); }
+static bool tells(const command_table *p) { return p->columns && !strcmp(p->columns, "*"); }
 static bool is_json(const command_table *p) { return !strcmp(p->output, "json"); }
 
 /* ---------------------------------------------------------------- columns */
@@ -67,15 +69,17 @@ static fv_status add_column(fv_table_type *type, const char *text, size_t length
 static fv_status infer(fv_infer *i, fv_error *error) {
     const command_table *p = i->params;
     fv_table_type       *type = fv__arena_alloc(i->arena, sizeof *type);
-    const char          *names = is_text(p) ? "line:int, text:text" : p->columns ? p->columns : "";
+    const char *names = tells(p) ? "name:text, kind:text" : is_text(p) ? "line:int, text:text" : p->columns ? p->columns : "";
     FV_TRY(fv__program_check(i, p->output, "", error));
     char                  *name = fv__arena_printf(i->arena, "table.%s", p->output);
     const fv_table_format *format = fv__table_format_for(name);
-    if (!is_text(p) && !is_json(p) && (!format || !format->open))
+    if (!tells(p) && !is_text(p) && !is_json(p) && (!format || !format->open))
         return fv_fail(error, FV_ERROR_USAGE, "output = \"%s\": a table is csv, tsv, json, jsonl or txt", p->output);
     if (!*names)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "columns are needed: which ones the table has, such as columns = \"label, area, name:text\"");
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "columns are found by a first run, which you have to allow (--allow-commands); to plan it without, say which "
+            "ones the table has, such as columns = \"label, area, name:text\"");
     for (const char *at = names; *at;) {
         at += strspn(at, " ");
         size_t length = strcspn(at, ",");
@@ -97,7 +101,60 @@ static fv_status take(void *context, const char *path, fv_error *error) {
     return status;
 }
 
-static fv_status run(fv_run *r, fv_error *error) { return fv__program_run_whole(r, MOST, take, error); }
+static fv_status lines_of_json(fv_bytes *text, fv_error *error);
+
+static fv_status tell_columns(fv_bytes *out, const char *path, fv_error *error) {
+    static const char *const kinds[] = { [FV_COLUMN_TEXT] = "text", [FV_COLUMN_INTEGER] = "int", [FV_COLUMN_REAL] = "real" };
+    const fv_table_format   *format = fv__table_format_for(path);
+    fv_table_reader         *reader;
+    FV_TRY(format->open(path, NULL, &reader, error));
+    for (int c = 0; c < reader->type.ncolumns; c++)
+        fv__bytes_printf(out, "%s\t%s\n", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
+    format->close(reader);
+    return FV_OK;
+}
+
+static fv_status tell_json(fv_bytes *out, const char *path, fv_error *error) {
+    char     *lines = fv__sprintf("%sl", path);
+    fv_bytes  text = { 0 };
+    fv_status status = fv__file_read_all(path, MOST, &text, error);
+    if (status == FV_OK) status = lines_of_json(&text, error);
+    if (status == FV_OK) status = fv__file_write_all(lines, text.data, text.size, false, error);
+    if (status == FV_OK) status = tell_columns(out, lines, error);
+    fv__bytes_release(&text);
+    free(lines);
+    return status;
+}
+
+static fv_status tell_image(fv_bytes *out, const char *path, fv_error *error) {
+    const fv_format *format;
+    fv_read_options  options = { 0 };
+    fv_reader       *reader;
+    FV_TRY(fv__format_for_reading(path, &format, error));
+    FV_TRY(format->open(path, &options, &reader, error));
+    fv__bytes_printf(out, "dtype\t\"%s\"\nshape\t[", fv_dtype_name(reader->type.dtype));
+    for (int d = 0; d < reader->type.ndim; d++) fv__bytes_printf(out, "%s%lld", d ? ", " : "", (long long)reader->type.shape[d]);
+    fv__bytes_printf(out, "]\n");
+    format->close(reader);
+    return FV_OK;
+}
+
+/* What the file holds, line by line. */
+static fv_status tell(void *context, const char *path, fv_error *error) {
+    const fv_table_format *format = fv__table_format_for(path);
+    size_t                 length = strlen(path);
+    bool                   json = length > 5 && !strcmp(path + length - 5, ".json");
+    fv_status              status = json                     ? tell_json(context, path, error)
+                                    : format && format->open ? tell_columns(context, path, error)
+                                                             : tell_image(context, path, error);
+    if (status != FV_OK && error) fv__error_rename(error, path, "what it made");
+    return status;
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    bool asked = tells(r->need.params);
+    return fv__program_run_whole(r, asked ? 0 : MOST, asked ? tell : take, error);
+}
 
 static size_t bound(const fv_need *n) { return fv__program_is_first(n) ? MOST : 0; }
 
@@ -113,6 +170,18 @@ static fv_status put_lines(fv_row_writer *writer, char *text, fv_error *error) {
         row[0].integer = line;
         fv__row_writer_text(writer, &row[1], text);
         text += length + !last;
+    }
+    return fv__row_writer_flush(writer, error);
+}
+
+/* Names and kinds, with a tab between them. */
+static fv_status put_told(fv_row_writer *writer, char *text, fv_error *error) {
+    fv_cell *row;
+    for (char *kind, *next; (kind = strchr(text, '\t')) && (next = strchr(kind, '\n')); text = next + 1) {
+        *kind = *next = 0;
+        FV_TRY(fv__row_writer_next(writer, &row, error));
+        fv__row_writer_text(writer, &row[0], text);
+        fv__row_writer_text(writer, &row[1], kind + 1);
     }
     return fv__row_writer_flush(writer, error);
 }
@@ -197,7 +266,10 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     fv_row_writer writer;
     fv__row_writer_init(&writer, f);
     fv_status status = fv__program_partial(f, &text, error);
-    if (status == FV_OK && is_text(f->params)) {
+    if (status == FV_OK && tells(f->params)) {
+        fv__bytes_append(&text, "", 1);
+        status = put_told(&writer, (char *)text.data, error);
+    } else if (status == FV_OK && is_text(f->params)) {
         fv__bytes_append(&text, "", 1);
         status = put_lines(&writer, (char *)text.data, error);
     } else if (status == FV_OK)
