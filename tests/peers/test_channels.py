@@ -109,10 +109,14 @@ def overlays_equal_scikit_image():
         ours = run(f'overlay({name}, b, mode = "outline")', "--chunk", "64", a=image, b=labels)
         assert np.abs(ours - peer * 255).max() < 0.51, "outlines"
     peer = skimage.color.label2rgb(labels, coins / 255, colors=["red", "blue"], alpha=0.7, bg_label=0, bg_color=None)
-    ours = run('overlay(a, b, alpha = 0.7, colors = "red blue")', a=(coins / 255).astype("float32"), b=labels)
+    ours = run('overlay(a, b, 0, 1, alpha = 0.7, colors = "red blue")', a=(coins / 255).astype("float32"), b=labels)
     assert np.abs(ours - peer * 255).max() < 0.51, "two colours"
     masked = run("overlay(a, b, low = 0, high = 300)", a=coins.astype("int32"), b=labels > 0)
     assert (masked[labels == 0] == np.floor(coins[labels == 0] * 0.85 + 0.5)[:, None]).all(), "a mask, and a range"
+    stretched = run("overlay(a, b)", "--chunk", "64", a=coins.astype("uint16") * 16, b=np.zeros_like(labels))
+    low, high = int(coins.min()), int(coins.max())
+    assert np.abs(stretched[..., 0] - (coins - low) / (high - low) * 255).max() < 0.51, "12 bits of 16 are seen"
+    assert run("overlay(a, b)", a=np.full((4, 5), 7, "float32"), b=labels[:4, :5]).shape == (4, 5, 3), "an image of one value"
 
 
 @test

@@ -28,9 +28,11 @@ static const fv_param params[] = {
 static const fv_input inputs[] = {
     { "image", FV_KIND_IMAGE, .doc = "grey image, or RGB with a last axis c of 3" },
     { "labels", FV_KIND_IMAGE, .doc = "label image or mask of the same place; 0 is background" },
-    { "low", FV_KIND_SCALAR, .optional = true, .doc = "value of the image that is shown black; left out: 0" },
+    { "low", FV_KIND_SCALAR, .optional = true,
+      .doc = "value of the image that is shown black; left out: 0, or without high the smallest of the image" },
     { "high", FV_KIND_SCALAR, .optional = true,
-      .doc = "value of the image that is shown white; left out: the largest of the image's type (1 for floats)" },
+      .doc = "value of the image that is shown white; left out: the largest of the image, of uint8 and of colours that of their "
+             "type" },
     FV_INPUT_END,
 };
 
@@ -64,11 +66,23 @@ static fv_status check(const fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
+/* Whether the grey values that are shown have to be looked for: 12 bits in 16 would be nearly black else. */
+static bool has_open_range(const fv_infer *i) {
+    const fv_image_type *image = &i->in[IMAGE]->image;
+    bool                 given = i->in[LOW]->kind == FV_KIND_SCALAR || i->in[HIGH]->kind == FV_KIND_SCALAR;
+    return !given && !is_colour(image) && image->dtype != FV_BOOL && image->dtype != FV_UINT8;
+}
+
 /* Outlines are labels of their own, which hide what is below. */
 static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const overlay *p = i->params;
-    if (p->mode.index != OUTLINE) return FV_OK;
+    if (p->mode.index != OUTLINE && !has_open_range(i)) return FV_OK;
     FV_TRY(check(i, error));
+    if (p->mode.index != OUTLINE) {
+        fv__bytes_printf(text, "overlay(image, labels, low = min(image), high = max(image), alpha = alpha%s)",
+                         p->colors && *p->colors ? ", colors = colors" : "");
+        return FV_OK;
+    }
     fv__bytes_printf(text, "overlay(image, where(boundaries(labels, mode = \"outer\"), maximum(labels, 1), 0)");
     if (i->in[LOW]->kind == FV_KIND_SCALAR) fv__bytes_printf(text, ", low = low");
     if (i->in[HIGH]->kind == FV_KIND_SCALAR) fv__bytes_printf(text, ", high = high");
@@ -151,6 +165,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int64_t           pixels = dense ? s.n : 1, end = labels->region.start[last] + s.n, at[FV_MAX_DIMS];
     fv_rows           rows;
     lay_out(&r->need, r->scratch, &m);
+    if (isnan(s.low) || isnan(s.high)) s.low = 0, s.high = white(image->dtype); /* of an image with nan */
     s.n = pixels;
     for (fv__rows_begin(&rows, &labels->region); fv__rows_next(&rows);) {
         memcpy(at, rows.position, sizeof at);
@@ -171,12 +186,12 @@ const fv_op FV_OP(overlay) = {
     .name = "overlay",
     .family = "channels",
     .brief = "show labels or their outlines in colour over an image",
-    .version = 1,
+    .version = 2,
     .also = "label2rgb, mark_boundaries, labeloverlay, imoverlay",
     .doc = "fill is skimage.color.label2rgb with bg_color = None (a coloured image keeps its colours), outline is "
            "skimage.segmentation.mark_boundaries. Gives red, green and blue (uint8) along a last axis c. The colour of a "
-           "label depends only on its number. low and high choose the grey values that are shown: "
-           "overlay(a, labels, min(a), max(a)), or overlay(a, labels, high = 4000).",
+           "label depends only on its number. Grey images are stretched from their smallest to their largest value, uint8 "
+           "is shown as it is. low and high choose other grey values: overlay(a, labels, high = 4000).",
     .citation = "skimage.color.label2rgb, skimage.segmentation.mark_boundaries",
     .inputs = inputs,
     .params = params,
