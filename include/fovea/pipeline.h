@@ -75,14 +75,27 @@ FV_API fv_status fv_pipeline_type(fv_pipeline *pipeline, const char *name, fv_va
 /* All mistakes found by the last call, with file, line, column and caret; "" if none. Valid until the next call. */
 FV_API const char *fv_pipeline_messages(const fv_pipeline *pipeline);
 
+/* What is known of a printed value while it is computed, with an interval that holds however often one looks. */
+typedef struct fv_run_estimate {
+    const char *item;   /* of a collection; NULL: there is none */
+    const char *name;   /* what is printed, or its operator */
+    const char *column; /* of a table; NULL: it is a number */
+    int64_t     row;    /* of a table */
+    double      value, low, high, confidence;
+    int64_t     seen, chunks;
+    const char *method;
+} fv_run_estimate;
+
 typedef struct fv_run_state { /* what a progress callback sees */
-    int64_t     items, items_done, items_failed;
-    int64_t     tasks, tasks_done;
-    double      fraction; /* of all work, 0 to 1 */
-    int64_t     bytes_read, bytes_written;
-    int64_t     memory;
-    double      seconds;
-    const char *estimate; /* of a value that is being sampled, with an interval that holds however often one looks; NULL: none */
+    int64_t                items, items_done, items_failed;
+    int64_t                tasks, tasks_done;
+    double                 fraction; /* of all work, 0 to 1 */
+    int64_t                bytes_read, bytes_written;
+    int64_t                memory;
+    double                 seconds;
+    const char            *estimate; /* all of the estimates as a text; NULL: there are none */
+    const fv_run_estimate *estimates;
+    int                    nestimates;
 } fv_run_state;
 
 typedef struct fv_run_options {

@@ -231,7 +231,9 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .within = o->within,
                            .within_error = o->within_error,
                            .cancel = fv_stopping(true),
-                           .progress = o->quiet ? NULL : fv_progress_show };
+                           .progress = o->quiet  ? NULL
+                                       : o->json ? fv_progress_events
+                                                 : fv_progress_show };
     const char    *poison = getenv("FOVEA_POISON"); /* for the conformance tests */
     fv_error       error = { 0 };
     fv_result     *result;

@@ -1,8 +1,10 @@
 /* The progress line. */
 #include "progress.h"
+#include <cjson/cJSON.h>
 #include <fovea/text.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -13,12 +15,14 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool            terminal, shown;
 static char            line[256];
 static double          last;
+static int64_t         last_seen; /* chunks of all estimates */
 
 void fv_progress_start(void) {
     terminal = isatty(2);
     shown = false;
     line[0] = 0;
     last = 0;
+    last_seen = 0;
 }
 
 static void clock_text(double seconds, char *text, size_t size) {
@@ -68,6 +72,56 @@ void fv_progress_show(void *context, const fv_run_state *s) {
     } else if (s->seconds - last >= QUIET_SECONDS) {
         last = s->seconds;
         fprintf(stderr, "fovea: %s\n", text + strspn(text, " "));
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void add_estimate(cJSON *list, const fv_run_estimate *e) {
+    cJSON *one = cJSON_CreateObject();
+    if (e->item) cJSON_AddStringToObject(one, "item", e->item);
+    cJSON_AddStringToObject(one, "name", e->name);
+    if (e->column) cJSON_AddStringToObject(one, "column", e->column);
+    if (e->column) cJSON_AddNumberToObject(one, "row", (double)e->row);
+    cJSON_AddNumberToObject(one, "value", e->value);
+    cJSON_AddNumberToObject(one, "low", e->low);
+    cJSON_AddNumberToObject(one, "high", e->high);
+    cJSON_AddNumberToObject(one, "confidence", e->confidence);
+    cJSON_AddNumberToObject(one, "seen", (double)e->seen);
+    cJSON_AddNumberToObject(one, "chunks", (double)e->chunks);
+    cJSON_AddStringToObject(one, "method", e->method);
+    cJSON_AddItemToArray(list, one);
+}
+
+static void print_event(const fv_run_state *s) {
+    cJSON *event = cJSON_CreateObject();
+    cJSON_AddStringToObject(event, "event", "progress");
+    cJSON_AddNumberToObject(event, "seconds", s->seconds);
+    cJSON_AddNumberToObject(event, "fraction", s->fraction > 1 ? 1 : s->fraction);
+    cJSON_AddNumberToObject(event, "tasks", (double)s->tasks);
+    cJSON_AddNumberToObject(event, "tasks_done", (double)s->tasks_done);
+    cJSON_AddNumberToObject(event, "items", (double)s->items);
+    cJSON_AddNumberToObject(event, "items_done", (double)s->items_done);
+    cJSON *estimates = cJSON_AddArrayToObject(event, "estimates");
+    for (int k = 0; k < s->nestimates; k++) add_estimate(estimates, &s->estimates[k]);
+    char *text = cJSON_PrintUnformatted(event);
+    fprintf(stderr, "%s\n", text);
+    fflush(stderr);
+    free(text);
+    cJSON_Delete(event);
+}
+
+void fv_progress_events(void *context, const fv_run_state *s) {
+    if (terminal) {
+        fv_progress_show(context, s);
+        return;
+    }
+    int64_t seen = 0;
+    for (int k = 0; k < s->nestimates; k++) seen += s->estimates[k].seen;
+    pthread_mutex_lock(&mutex);
+    if (seen != last_seen || s->seconds - last >= QUIET_SECONDS) {
+        last = s->seconds;
+        last_seen = seen;
+        print_event(s);
     }
     pthread_mutex_unlock(&mutex);
 }

@@ -1,5 +1,6 @@
 /* Stages whose value is estimated from a part of their tasks: when that part is large enough, and what it tells. */
 #include "exec/sampled.h"
+#include "base/file.h"
 #include "base/take.h"
 #include "exec/coarse_sums.h"
 #include <stdio.h>
@@ -56,12 +57,53 @@ static int64_t count_there(const sample *s) {
     return n;
 }
 
+/* ---------------------------------------------------------------- samples that a time has ended
+ * How large such a sample is does not follow from the data. It is written beside the run's manifest before anything is computed
+ * from it: whoever goes on after a kill, or runs the same text again without the store, takes the same sample. */
+
+static char *sample_path(const fv_instance *instance, const fv_stage *stage, const fv_node *node) {
+    char name[33];
+    if (!instance->context->run_folder) return NULL;
+    fv__hash_format(fv__key_result(node, 0, &stage->lattice, 0), name);
+    return fv__sprintf("%s/" FV_SAMPLES_FOLDER "/%s", instance->context->run_folder, name);
+}
+
+int64_t fv__sample_recorded(const fv_instance *instance, const fv_stage *stage, const fv_node *node) {
+    char     *path = node->sampling->time ? sample_path(instance, stage, node) : NULL;
+    fv_bytes  text = { 0 };
+    long long seen = 0;
+    if (path && fv__file_read_all(path, 256, &text, NULL) == FV_OK && sscanf((char *)text.data, "%lld chunks", &seen) != 1)
+        seen = 0;
+    fv__bytes_release(&text);
+    free(path);
+    return seen > 0 && seen <= stage->ntasks ? seen : 0;
+}
+
+static fv_status record_sample(const sample *s, int64_t seen, fv_error *error) {
+    char *path = sample_path(s->instance, s->stage, s->node);
+    if (!path) return FV_OK;
+    char     *folder = fv__path_inside(s->instance->context->run_folder, FV_SAMPLES_FOLDER), line[128];
+    int       size = snprintf(line, sizeof line, "%lld chunks of %lld, %s\n", (long long)seen, (long long)s->base.population,
+                              fv__node_label(s->node));
+    fv_status status = fv__path_make_folders(folder, error);
+    if (status == FV_OK) status = fv__file_write_all(path, line, (size_t)FV_MIN(size, (int)sizeof line - 1), true, error);
+    free(folder);
+    free(path);
+    return status;
+}
+
 /* ---------------------------------------------------------------- looking at them */
+
+/* Of an exact value that is watched: any error is good enough for it. */
+static const fv_sampling *sampling_of(const fv_node *node) {
+    static const fv_sampling watched = { .confidence = 0.95 };
+    return node->sampling ? node->sampling : &watched;
+}
 
 static void tell_seen(const sample *s, fv_interval *e) {
     e->seen = s->base.seen;
     e->population = s->base.population;
-    e->confidence = s->node->sampling->confidence;
+    e->confidence = sampling_of(s->node)->confidence;
 }
 
 /* The rows of a table, and of their estimates one that is worst: the first that is not good enough. */
@@ -71,7 +113,7 @@ static fv_status estimate_rows(sample *s, fv_interval *e, fv_error *error) {
     fv__estimates_release(s->rows);
     fv_status status = estimator->rows(&s->base, s->rows, error);
     int64_t   count = s->rows->nrows * s->rows->nvalues;
-    if (status == FV_OK && s->node->sampling->joint && count > 1) {
+    if (status == FV_OK && sampling_of(s->node)->joint && count > 1) {
         s->base.confidence = 1 - (1 - confidence) / (double)count;
         fv__estimates_release(s->rows);
         status = estimator->rows(&s->base, s->rows, error);
@@ -80,8 +122,8 @@ static fv_status estimate_rows(sample *s, fv_interval *e, fv_error *error) {
     bool good = true;
     for (int64_t k = 0; k < count && status == FV_OK; k++) {
         tell_seen(s, &s->rows->interval[k]);
-        if (!k || (good && !fv__sampling_reached(s->node->sampling, &s->rows->interval[k]))) *e = s->rows->interval[k];
-        good = good && fv__sampling_reached(s->node->sampling, &s->rows->interval[k]);
+        if (!k || (good && !fv__sampling_reached(sampling_of(s->node), &s->rows->interval[k]))) *e = s->rows->interval[k];
+        good = good && fv__sampling_reached(sampling_of(s->node), &s->rows->interval[k]);
     }
     return status;
 }
@@ -112,7 +154,7 @@ static fv_status estimate_number(sample *s, fv_interval *e, fv_error *error) {
     const fv_estimator *estimator = fv__op_estimator(s->node->op);
     s->base.control = NULL;
     FV_TRY(estimator->estimate(&s->base, e, error));
-    if (isnan(e->low) || fv__sampling_reached(s->node->sampling, e)) return FV_OK;
+    if (!s->node->sampling || isnan(e->low) || fv__sampling_reached(s->node->sampling, e)) return FV_OK;
     if (!s->control) load_control(s, worth_reading(s, e));
     s->base.control = s->control;
     return s->control ? estimator->estimate(&s->base, e, error) : FV_OK;
@@ -145,7 +187,7 @@ static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_samp
 }
 
 static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_estimates *rows) {
-    const fv_sampling *sampling = node->sampling;
+    const fv_sampling *sampling = sampling_of(node);
     sample             s = (sample){ .base = { .op = node->op,
                                                .params = node->params,
                                                .out = &node->type,
@@ -169,23 +211,33 @@ static fv_status look_by_time(sample *s, int64_t there, fv_interval *e, fv_sampl
     return there ? estimate(s, there, e, error) : fv_fail(error, FV_ERROR_INTERNAL, "no chunk of the sample is there");
 }
 
+/* The sample that is recorded, or all that is there, which is recorded then. */
+static fv_status end_of_time(sample *s, int64_t there, fv_interval *e, fv_sample_end *end, fv_error *error) {
+    int64_t recorded = fv__sample_recorded(s->instance, s->stage, s->node);
+    if (recorded > there) {
+        *end = FV_SAMPLE_MORE;
+        return FV_OK;
+    }
+    if (!recorded && there) FV_TRY(record_sample(s, there, error));
+    return look_by_time(s, recorded ? recorded : there, e, end, error);
+}
+
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_estimates *rows,
                           fv_sample_end *end, fv_error *error) {
     sample    s = sample_of(instance, stage, node, rows);
-    fv_status status = (node->sampling->time ? look_by_time : look_by_error)(&s, count_there(&s), e, end, error);
+    fv_status status = (node->sampling->time ? end_of_time : look_by_error)(&s, count_there(&s), e, end, error);
     if (status == FV_OK && *end == FV_SAMPLE_ALL && s.rows) status = estimate(&s, s.base.population, e, error);
     free(s.control);
     free(s.order);
     return status;
 }
 
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *e) {
-    fv_estimates  rows = { 0 };
-    sample        s = sample_of(instance, stage, node, &rows);
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *e,
+                       fv_estimates *rows) {
+    sample        s = sample_of(instance, stage, node, rows);
     fv_sample_end end;
     s.base.confidence = 1 - (1 - s.base.confidence) / (double)(look * (look + 1));
     bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
-    fv__estimates_release(&rows);
     free(s.control);
     free(s.order);
     return some;

@@ -16,10 +16,16 @@ typedef enum fv_sample_end { FV_SAMPLE_MORE, FV_SAMPLE_ESTIMATE, FV_SAMPLE_ALL }
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
                           fv_estimates *rows, fv_sample_end *end, fv_error *error);
 
-/* What is known of one whose sample is not large enough yet; false: nothing. It may be looked at again and again: look number k
- * counts from 1 and takes 1 / (k (k + 1)) of the doubt, all together no more than was asked for, so that with this confidence all
- * of these intervals hold at once. */
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *estimate);
+/* Below the run's folder: sizes of samples that a time has ended. */
+#define FV_SAMPLES_FOLDER "samples"
+/* How many tasks the sample of a node had when its time was over, in this run or an earlier one of the same text; 0: not yet. */
+int64_t fv__sample_recorded(const fv_instance *instance, const fv_stage *stage, const fv_node *node);
+
+/* What is known of a value whose sample is not large enough yet, or that is computed exactly; false: nothing. rows: of a table,
+ * to be released. It may be looked at again and again: look number k counts from 1 and takes 1 / (k (k + 1)) of the doubt, all
+ * together no more than was asked for, so that with this confidence all of these intervals hold at once. */
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *estimate,
+                       fv_estimates *rows);
 
 /* Whether the value is an estimate, and not that of all chunks. */
 bool fv__instance_estimated(const fv_instance *instance, const fv_node *node);

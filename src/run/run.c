@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "base/remote.h"
+#include "exec/sampled.h"
 #include "run/claims_source.h"
 #include "run/manifest.h"
 #include "run/own_inputs.h"
@@ -420,6 +421,13 @@ static fv_status send_record(const running *r, fv_error *error) {
     return status;
 }
 
+static fv_status forget_samples(const running *r, fv_error *error) {
+    char     *folder = fv__path_inside(r->run_folder, FV_SAMPLES_FOLDER);
+    fv_status status = fv__path_remove(folder, error);
+    free(folder);
+    return status;
+}
+
 static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_budget *budget = &r->settings->budget;
     int64_t          task = 0;
@@ -436,6 +444,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
         FV_TRY(fv__manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
     if (!r->share) FV_TRY(claim_run(r, error));
     r->context.run_folder = r->run_folder;
+    if (r->settings->options.fresh && !r->share) FV_TRY(forget_samples(r, error));
     FV_TRY(fv__facts_keep_graph(r->run_folder, r->graph, error));
     if (r->engine->shared && !r->share) FV_TRY(fv__manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv__record_open(r->run_folder, r->writer, &r->record, error));

@@ -73,6 +73,7 @@ static void free_item(fv_scheduler *s, fv_item *item) {
         free(item->stages[k].ranges);
         free(item->stages[k].makers);
         fv__sampled_free(item->stages[k].sampled);
+        fv__watched_free(item->stages[k].watched);
         fv__bytes_release(&item->stages[k].lost);
     }
     free(item->stages);
@@ -221,7 +222,14 @@ static void tell(fv_scheduler *s, bool force) {
     p->fraction = ((double)p->items_done + FV_MIN(open, (double)s->nopen)) / (double)FV_MAX(p->items, 1);
     p->memory = s->memory + fv__store_resident(s->context->store);
     p->seconds = now - s->started;
+    fv__watched_tell(s);
     s->settings->options.progress(s->settings->options.context, p);
+}
+
+void fv__scheduler_tell(fv_scheduler *s) {
+    pthread_mutex_lock(&s->mutex);
+    tell(s, true);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 static void close_over(fv_scheduler *s);
@@ -319,6 +327,7 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     bool           *unneeded = fv__calloc((size_t)plan->nstages);
     pthread_mutex_lock(&s->mutex);
     item->stages[index].complete = true;
+    fv__watched_over(s, item, index);
     for (int k = 0; k < stage->nneeds; k++) {
         int needed = stage->needs[k];
         if (--item->stages[needed].readers == 0) unneeded[needed] = !holds_kept_image(item->instance, &plan->stages[needed]);
@@ -463,6 +472,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
         }
     s->nopen--;
     if (item == s->lone) s->lone = NULL;
+    fv__watched_over(s, item, -1);
     tell(s, false);
     announce(s);
     pthread_mutex_unlock(&s->mutex);
@@ -550,7 +560,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
             complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
-        if (status == FV_OK && item->stages[job->stage].sampled) fv__sampled_watch(s, item, job->stage);
+        if (status == FV_OK && item->stages[job->stage].watched) fv__watched_done(s, job);
         job->facts.key = fv__task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;
         job->facts.stage = job->stage;

@@ -6,6 +6,7 @@
 #ifndef FV_SCHEDULER_PARTS_H
 #define FV_SCHEDULER_PARTS_H
 
+#include "op/sampling.h"
 #include "run/retired_items.h"
 #include "run/scheduler.h"
 #include "run/task_ranges.h"
@@ -24,6 +25,7 @@ typedef struct fv_stage_state {
     int             end_lost;   /* so often was its end */
 
     struct fv_sampled *sampled; /* of a stage that may end before all tasks are handed out; NULL: it is none */
+    struct fv_watched *watched; /* of one with a value of which something can be told meanwhile; NULL: there is none */
 } fv_stage_state;
 
 typedef struct fv_lost_task {
@@ -83,6 +85,14 @@ struct fv_item {
     void           *of_source;
 };
 
+/* What is known so far of a value that is being computed, with an interval that holds however often one looks. */
+typedef struct fv_shown_estimate {
+    int64_t     item, row;
+    int         node;
+    char        name[64], column[40]; /* column: of a table, or "" */
+    fv_interval interval;
+} fv_shown_estimate;
+
 struct fv_scheduler {
     const fv_context      *context;
     const fv_run_settings *settings;
@@ -115,7 +125,10 @@ struct fv_scheduler {
     fv_status              status;
     fv_error               error;
     fv_run_state           progress;
-    char                   so_far[128]; /* its estimate */
+    char                   so_far[256]; /* its estimate */
+    fv_shown_estimate      shown[16];
+    fv_run_estimate        told_estimates[16];
+    int                    nshown;
     double                 started, told;
     int                    out;          /* jobs */
     fv_item               *lone;         /* open, and alone */
@@ -131,6 +144,7 @@ fv_status fv__item_open(fv_scheduler *scheduler, fv_item *item, fv_error *error)
 
 /* ---- scheduler.c ---- */
 fv_status fv__job_perform(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error); /* without the mutex */
+void      fv__scheduler_tell(fv_scheduler *scheduler);                                               /* the progress, once more */
 /* Whether the stage, whose needs are complete, turns out not to be needed. */
 bool fv__item_stage_closed(fv_item *item, int stage);
 
@@ -156,9 +170,17 @@ bool fv__sampled_take(fv_scheduler *scheduler, fv_item *item, int stage, int64_t
 bool fv__sampled_at_end(const fv_stage_state *state); /* all that were handed out are back, and it is time to look at them */
 /* Without the mutex, after the end of the stage has run: whether it was the last. If not, more tasks are handed out. */
 bool fv__sampled_ended(fv_scheduler *scheduler, fv_item *item, int stage);
-/* Without the mutex, when a task is back: now and then brings the estimate in the progress up to date. */
-void fv__sampled_watch(fv_scheduler *scheduler, fv_item *item, int stage);
 void fv__sampled_free(struct fv_sampled *sampled);
+
+/* ---- scheduler_watched.c: what is known while tasks go on ---- */
+void fv__watched_begin(const fv_scheduler *scheduler, fv_item *item, int stage);
+/* The next task of a stage that is not sampled: of its ranges, or at random. */
+bool fv__watched_take(const fv_scheduler *scheduler, fv_item *item, int stage, int place, bool help, int64_t *task);
+/* Without the mutex, when a task of a watched stage is back: now and then brings the estimates up to date. */
+void fv__watched_done(fv_scheduler *scheduler, const fv_job *job);
+void fv__watched_over(fv_scheduler *scheduler, const fv_item *item, int stage); /* a stage; -1: all of the item */
+void fv__watched_tell(fv_scheduler *scheduler);                                 /* puts the estimates into the progress */
+void fv__watched_free(struct fv_watched *watched);
 
 /* ---- whole_source.c ---- */
 bool fv__stage_next(fv_scheduler *scheduler, fv_item *item, int stage, int place, bool help, fv_job *job);

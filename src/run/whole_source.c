@@ -10,7 +10,7 @@ static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     if (!fv__task_fits(s, place, stage)) return false;
-    while (state->sampled ? fv__sampled_take(s, item, index, task) : fv__task_ranges_take(state->ranges, place, help, task)) {
+    while (state->sampled ? fv__sampled_take(s, item, index, task) : fv__watched_take(s, item, index, place, help, task)) {
         if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
         state->done++;
         state->found++;
@@ -40,9 +40,11 @@ static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
     fv_stage_state *state = &item->stages[index];
     state->ranges = fv__task_ranges_new(state->limit, s->nplaces, item->home);
     if (fv__stage_sampling(stage)) fv__sampled_begin(s, item, index);
-    if (!is_shared(s, stage)) return;
-    state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
-    for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
+    if (is_shared(s, stage)) {
+        state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
+        for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
+    }
+    fv__watched_begin(s, item, index);
 }
 
 bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {

@@ -2,10 +2,12 @@
 
 Coverage is asked over some hundred seeds here; `bench/approximate.py` asks it over a thousand.
 """
+import contextlib
 import json
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, main, run, test
+from fovea_test import FOVEA, Skip, main, run, test
 
 CHUNK = ("--chunk", "8x16x16")
 SHAPE = (64, 128, 128)  # 512 chunks
@@ -173,6 +175,34 @@ def a_time_is_kept_and_a_second_run_repeats_it(folder):
     assert same == row and again["tasks_run"] == 0, (row, same)
 
 
+TIMED = """v = gaussian(phantom("noise", [128, 512, 512]), 2)
+approx(otsu(v), time = 0.2)
+write(v > approx(otsu(v), time = 0.2), "mask.npy")"""
+
+
+@test
+def a_sample_of_a_time_is_repeated_without_the_store_and_after_kills(folder):
+    """How far it came stands beside the manifest, so that no file is made of two thresholds."""
+    chunk = ("--chunk", "32x64x64")
+    killed = run("run", "-q", *chunk, "-e", TIMED, folder=folder, code=None, environment={"FOVEA_FAULT": "task:300"})
+    assert killed.returncode not in (0, 1, 2), killed
+    some, [[row]] = values(TIMED, folder, chunk=chunk)
+    mask = np.load(pathlib.Path(folder, "mask.npy"))
+    limit = first(row)
+    whole = run("run", "-q", *chunk, "-e", f'write(gaussian(phantom("noise", [128, 512, 512]), 2) > {limit!r}, "same.npy")',
+                folder=folder)
+    assert np.array_equal(mask, np.load(pathlib.Path(folder, "same.npy"))), (row, whole)
+    sizes = [path.read_text() for path in pathlib.Path(folder, ".fovea", "runs").glob("*/samples/*")]
+    assert sizes == [f"{row['seen']} chunks of 256, otsu\n"], (sizes, row)
+    again, [[same]] = values(TIMED, folder, chunk=chunk)
+    assert again["tasks_run"] == 0 and same == row, (same, row)
+    for engine in ("threads", "processes"):
+        shutil.rmtree(pathlib.Path(folder, ".fovea", "store"))
+        repeated, [[same]] = values(TIMED, folder, "--engine", engine, chunk=chunk)
+        assert same == row and repeated["tasks_run"] >= row["seen"], (engine, same, row)
+        assert np.array_equal(mask, np.load(pathlib.Path(folder, "mask.npy"))), engine
+
+
 @test
 def ctrl_c_tells_what_is_known(folder):
     command = [FOVEA, "run", "--patience", "0.05", "--chunk", "32x64x64", "-e",
@@ -186,6 +216,52 @@ def ctrl_c_tells_what_is_known(folder):
         text = process.communicate()[1]
     assert process.returncode == 130, (process.returncode, text)
     assert "mean so far: " in text and " of 32768 chunks" in text and "goes on from here" in text, text
+
+
+LONG = 'v = gaussian(phantom("noise", [96, 1024, 1024]), 6)\nmean(v)\nstd(v) * 2'
+
+
+def stopped(folder, *options):
+    """A run that is stopped when it has told estimates: these, and what it said at the end."""
+    command = [FOVEA, "run", "--json", "--workers", "1", "--patience", "0.05", "--chunk", "32x32x32", *options, "-e", LONG]
+    told, rest = [], []
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            event = json.loads(line) if line.startswith("{") else None
+            rest += [] if event else [line]
+            if event and event["estimates"] and not told:
+                process.send_signal(signal.SIGINT)
+            told += event["estimates"] if event else []
+        process.communicate()
+    if process.returncode == 0:
+        raise Skip("this machine is through before anything is told")
+    assert process.returncode == 130, (process.returncode, rest)
+    return told, "".join(rest)
+
+
+def tasks_of_runs(folder):
+    """How many tasks all runs of the folder's one text ran, and how many different ones."""
+    record, = pathlib.Path(folder, ".fovea", "runs").glob("*/record.db")
+    with contextlib.closing(sqlite3.connect(record)) as book:
+        return book.execute("SELECT count(*), count(DISTINCT key) FROM task WHERE status = 'ok'").fetchone()
+
+
+@test
+def an_exact_run_tells_estimates_and_goes_on_after_ctrl_c(folder):
+    """Each task is run once, whichever order the tasks came in, and the bits are those of a run in one go."""
+    whole = json.loads(run("run", "-q", "--json", "--chunk", "32x32x32", "-e", LONG, folder=folder).stdout)
+    for engine in ("threads", "processes"):
+        place = pathlib.Path(folder, engine)
+        place.mkdir()
+        told, text = stopped(place, "--engine", engine)
+        assert {"mean(v)", "std"} == {one["name"] for one in told}, told
+        assert all(one["low"] < one["value"] < one["high"] and 8 <= one["seen"] < one["chunks"] == 3072 for one in told), told
+        assert "mean(v) so far: " in text and "std so far: " in text and "goes on from here" in text, text
+        rest = json.loads(run("run", "-q", "--json", "--chunk", "32x32x32", "-e", LONG, folder=place).stdout)
+        assert 0 < rest["tasks_run"] < 3072 and tasks_of_runs(place) == (3072, 3072), (rest["tasks_run"], tasks_of_runs(place))
+        assert rest["values"] == whole["values"], (rest["values"], whole["values"])
+        mean = first(whole["values"][0][0])
+        assert any(one["low"] <= mean <= one["high"] for one in told if one["name"] == "mean(v)"), (mean, told)
 
 
 @test
