@@ -6,15 +6,25 @@ static fv_chain chain_of(const fv_node *node) {
     return estimator ? estimator->chain : FV_CHAIN_NONE;
 }
 
+/* A table of all items of a collection. */
+static bool is_gathered(const fv_node *node) { return node && node->type.kind == FV_KIND_TABLE && node->type.items; }
+
 static const char *hint_for(const fv_node *node) {
     const fv_op *op = node->op;
-    bool         labelled = node->ninputs && chain_of(node->in[0]) == FV_CHAIN_FIRST; /* the greatest label is their number */
+    if (op->result == FV_KIND_TABLE && node->ninputs && is_gathered(node->in[0]))
+        return "approx(objects(masks, \"count(), mean(volume)\"), error = 0.02) has a row for each item, and only some chunks of "
+               "each "
+               "are looked at; without approx, group(...) takes all items exactly, and --items 20 a few of them";
+    if (chain_of(node) == FV_CHAIN_LAST)
+        return "what can be estimated is one row of all objects, by = \"\", with label, measure and filter once each, as in "
+               "approx(group(filter(measure(label(mask)), \"volume > 9\"), \"\", \"count(), mean(volume)\"), error = 0.02)";
+    bool labelled = node->ninputs && chain_of(node->in[0]) == FV_CHAIN_FIRST; /* the greatest label is their number */
     if (op->result == FV_KIND_IMAGE || (labelled && op->result != FV_KIND_TABLE))
         return "approx(objects(mask, \"count(), mean(volume)\"), error = 0.02) counts and measures objects";
     if (op->result == FV_KIND_TABLE)
         return "approx(group(measure(label(mask)), \"\", \"mean(volume)\"), error = 0.02) can be estimated";
     if (!strcmp(fv__op_stage(op), "statistics")) return "quantile(image, 0.999) is near an extreme value and can be estimated";
-    return "mean, sum, std, var, count, quantile and thresholds of 8 and 16 bit images can be estimated";
+    return "mean, sum, std, var, count, quantile, histograms and thresholds can be estimated";
 }
 
 static const fv_image_type *whole_image(const fv_node *node) {
@@ -34,6 +44,8 @@ static const char *hinders(const fv_node *node) {
     if (node->sampling) return "it is an estimate already";
     if (fv__op_is_point(node->op))
         return "it is computed from other numbers; estimate these, as in approx(mean(a), error = 0.01) * 2";
+    if (node->type.kind == FV_KIND_TABLE && node->ninputs && is_gathered(node->in[0]))
+        return "it is made of a table of all items, and these are not sampled; estimate a summary of each item";
     const fv_estimator *estimator = fv__op_estimator(node->op);
     if (!estimator || !whole_image(node) || (!estimator->estimate && !estimator->rows))
         return node->type.kind == FV_KIND_TABLE

@@ -122,6 +122,7 @@ struct fv_scheduler {
     int64_t                most_exchanged; /* bytes of an image; 0: none is exchanged */
     void                  *engine_context;
     bool                   stopping;
+    bool                   said_order; /* that sampling saves no reading */
     fv_status              status;
     fv_error               error;
     fv_run_state           progress;

@@ -12,6 +12,28 @@ typedef struct fv_sampled {
     double   started;
 } fv_sampled;
 
+/* A file that the value is made of and that is read from its start on whatever is asked of it; NULL: there is none. */
+static const char *read_in_order(const fv_node *node) {
+    const fv_param *file = node->op && !node->ninputs && node->op->layout ? fv__params_file(node->op) : NULL;
+    fv_layout       layout = { 0 };
+    const char     *found = NULL;
+    if (file && node->op->layout(node->params, &layout, NULL) == FV_OK && layout.sequential)
+        found = *(const char *const *)((const char *)node->params + file->offset);
+    for (int i = 0; i < node->ninputs && !found; i++)
+        if (node->in[i]) found = read_in_order(node->in[i]);
+    return found;
+}
+
+static void say_order(fv_scheduler *s, const fv_stage *stage) {
+    const char *file = s->said_order || stage->ntasks < 2 ? NULL : read_in_order(stage->targets[0].node);
+    if (!file) return;
+    s->said_order = true;
+    fv__log("fovea: %s can only be read in order, from its start: a sample of it saves computing, but no reading. Of many such "
+            "files, "
+            "whole files are sampled: approx(mean(together(read(\"*.nii.gz\"))), error = 0.01)",
+            file);
+}
+
 void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage    *stage = &item->instance->plan->stages[index];
     const fv_sampling *sampling = fv__stage_sampling(stage);
@@ -24,6 +46,7 @@ void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     else if (sampling->time)
         sampled->deadline = (sampling->whole ? s->started : sampled->started) + sampling->time;
     item->stages[index].sampled = sampled;
+    say_order(s, stage);
 }
 
 void fv__sampled_free(fv_sampled *sampled) {

@@ -327,6 +327,31 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
         assert all(word in text for word in words), (value, how, text)
 
 
+@test
+def files_that_are_read_in_order_are_told_and_sampled_as_items(folder):
+    image = waves()
+    text = 'write(read("v.npy") + {0}, "part{0:02d}.nii.gz")'
+    save(folder, "v.npy", image[:16])
+    run("run", "-q", "-e", "\n".join(text.format(k) for k in range(40)), folder=folder)
+    done = run("run", "--chunk", "4x16x16", "-e", 'approx(mean(read("part03.nii.gz")), error = 0.01)', folder=folder)
+    assert "part03.nii.gz can only be read in order" in done.stderr and "together" in done.stderr, done.stderr
+    some, [[row]] = values('approx(mean(together(read("part*.nii.gz"))), error = 0.1)', folder, chunk=("--chunk", "1x16x128x128"))
+    assert row["seen"] == some["tasks_run"] < row["chunks"] == 40, row
+    assert some["bytes_read"] == row["seen"] * image[:16].nbytes, some["bytes_read"]
+    assert row["low"] <= image[:16].mean() + 19.5 <= row["high"], row
+
+
+@test
+def all_items_of_a_collection_get_a_hint_that_works(folder):
+    for k in range(3):
+        save(folder, f"item{k}.npy", blobs()[k])
+    text = 'c = read("item*.npy")\napprox(group(measure(label(c)), "", "count(), mean(volume)"), error = 0.1)'
+    told = run("run", "-e", text, folder=folder, code=2).stderr
+    assert "all items" in told and 'approx(objects(masks, "count(), mean(volume)")' in told, told
+    _, (rows,) = values('masks = read("item*.npy")\napprox(objects(masks, "count(), mean(volume)"), error = 0.02)', folder)
+    assert [row["item"] for row in rows] == ["item0", "item1", "item2"] and all("count_low" in row for row in rows), rows
+
+
 def blobs(size=1.6):
     """A mask with some thousand objects of different sizes, many of which lie across the borders of chunks."""
     from scipy import ndimage
