@@ -115,10 +115,12 @@ typedef struct keyed {
 
 static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(fv_hash)); }
 
+/* A file that still has its temporary name was made when the process was killed, and what has its own name is another one. */
 static bool still_there(const fv_unit_list *list, const fv_unit *unit) {
-    char *output = fv__unit_output(list, unit);
-    bool  there = !output || fv__file_exists(output);
+    char *output = fv__unit_output(list, unit), *temporary = output ? fv__unit_temporary(output, unit) : NULL;
+    bool  there = !output || (fv__file_exists(output) && !fv__file_exists(temporary));
     free(output);
+    free(temporary);
     return there;
 }
 

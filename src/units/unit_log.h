@@ -1,7 +1,7 @@
 /* What is done, on disk: a line for each unit that ended well, and who has which units where several processes share them.
  *
- * 1. A line is written when the unit's file has its name. Lines are whole or not there: one write each, and a last one that
- *    was cut is not read.
+ * 1. A line is written when the unit's file is complete, and just before it gets its name; it counts only if the file has it.
+ *    Lines are whole or not there: one write each, and a last one that was cut is not read.
  * 2. Each process has a log of its own; all of them are read.
  */
 #ifndef FV_UNIT_LOG_H

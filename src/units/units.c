@@ -184,11 +184,9 @@ static fv_status keep(fv_units *s, fv_running *place, fv_unit *unit, const char 
     if (child->left_out) fv__bytes_printf(&child->printed, "\n[%lld more bytes were left out]\n", (long long)child->left_out);
     FV_TRY(fv__unit_log_keep(s->log, unit, command, well, &child->printed, error));
     if (!well) return place->temporary ? fv__path_remove(place->temporary, error) : FV_OK;
-    if (place->temporary) {
-        FV_TRY(fv__paths_sync(&place->temporary, 1, error));
-        FV_TRY(fv__path_replace(place->temporary, place->output, error));
-    }
-    return fv__unit_log_add(s->log, unit, true, error);
+    if (place->temporary) FV_TRY(fv__paths_sync(&place->temporary, 1, error));
+    FV_TRY(fv__unit_log_add(s->log, unit, true, error)); /* first: a file with its name and without a line would be another's */
+    return place->temporary ? fv__path_replace(place->temporary, place->output, error) : FV_OK;
 }
 
 static void settle(fv_units *s, fv_unit *unit, bool well, bool again) {
