@@ -42,6 +42,8 @@ static void show(showing *s, const char *path) {
         size_t cut = text.size > MOST_SHOWN ? text.size - MOST_SHOWN : 0; /* the end tells why */
         fv__bytes_printf(&s->text, "==> %s <==\n", path);
         if (cut) fv__bytes_printf(&s->text, "[%lld bytes before are left out]\n", (long long)cut);
+        for (size_t i = cut; i < text.size; i++) /* programs print anything, and a terminal is not to obey it */
+            if (text.data[i] < 32 ? !strchr("\n\t\r", text.data[i]) || !text.data[i] : text.data[i] == 127) text.data[i] = '?';
         fv__bytes_printf(&s->text, "%s%s\n", (char *)text.data + cut, text.size && text.data[text.size - 1] == '\n' ? "" : "\n");
     }
     s->count++;

@@ -60,6 +60,26 @@ fv_status fv__words_parse(const char *command, bool shell, const char *const *na
     return FV_OK;
 }
 
+fv_status fv__words_check_signs(const char *command, fv_error *error) {
+    static const char *const signs[] = { ">", ">>", "<", "|", "&&", "||", "2>", "2>&1", "&>" };
+    fv_bytes                 word = { 0 };
+    bool                     found = true;
+    const char              *at = command;
+    fv_status                status = FV_OK;
+    while (status == FV_OK && found) {
+        const char *start = at + strspn(at, " \t\n");
+        status = next_word(&at, &word, &found, error);
+        for (int i = 0; i < FV_COUNT(signs) && status == FV_OK && found; i++)
+            if ((size_t)(at - start) == strlen(signs[i]) && !strncmp(signs[i], start, strlen(signs[i])))
+                status = fv_fail(error, FV_ERROR_USAGE,
+                                 "the command has %s, but no shell sees it: say --shell (shell = true in a pipeline), or put it "
+                                 "in quotes if it is a word for the program",
+                                 signs[i]);
+    }
+    fv__bytes_release(&word);
+    return status;
+}
+
 void fv__words_release(fv_word_template *t) { fv__arena_release(&t->arena); }
 
 /* ---------------------------------------------------------------- names in braces */
@@ -95,7 +115,7 @@ fv_status fv__words_check(const char *text, const char *const *names, fv_error *
             char word[64];
             snprintf(word, sizeof word, "%.*s", length, c + 1);
             const char *near = fv_nearest_word(word, names, count_names(names));
-            return fv_fail(error, FV_ERROR_USAGE, "{%s} stands for nothing here%s%s%s; {{ is a brace itself", word,
+            return fv_fail(error, FV_ERROR_USAGE, "{%s} stands for nothing here%s%s%s ({{ is a brace itself)", word,
                            near && *near ? "; is {" : "", near ? near : "", near && *near ? "} meant?" : "");
         }
         c += length + 1;

@@ -16,6 +16,8 @@ typedef struct fv_word_template {
 
 /* names: those that may stand in braces, ended by NULL. */
 fv_status fv__words_parse(const char *command, bool shell, const char *const *names, fv_word_template *out, fv_error *error);
+/* Refuses signs of a shell that are words of their own and not in quotes: no program wants them. */
+fv_status fv__words_check_signs(const char *command, fv_error *error);
 void      fv__words_release(fv_word_template *out);
 
 /* One word, or any text with {names}, with its names replaced; quoted: for a shell. The caller frees. */

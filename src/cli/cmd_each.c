@@ -153,6 +153,11 @@ static bool make_options(const each_options *o, int nargs, char **args, fv_units
     else if (!fv_time_parse(o->pause, &out->pause))
         mistake = "--pause: expected a time such as 5s or 1m";
     if (mistake) fv_complain("each", "%s", mistake);
+    for (int i = 1; i < nargs && !mistake; i++) /* the shell leaves a pattern as it is */
+        if (strpbrk(args[i], "*?") && access(args[i], F_OK)) {
+            fv_complain("each", "%s: there is no such file", args[i]);
+            return false;
+        }
     return !mistake;
 }
 

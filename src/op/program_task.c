@@ -123,6 +123,7 @@ fv_status fv__program_check(const fv_infer *i, const char *ending, const char *s
     if (i->in[0]->kind != FV_KIND_IMAGE)
         return fv_fail(error, FV_ERROR_USAGE, "there is no input: an image for {input}, as in command(\"...\", input = image)");
     FV_TRY(check_limits(p, error));
+    if (!p->shell) FV_TRY(fv__words_check_signs(p->command, error));
     fv_status status = names_init(&n, p, error);
     if (status == FV_OK) status = fv__words_parse(p->command, p->shell, n.name, &words, error);
     if (status == FV_OK) status = check_names(i, p, &n, error);

@@ -36,7 +36,8 @@ static void take_files(const fv_units_options *o, fv_unit_list *list) {
         const char **values = fv__arena_alloc(&list->arena, FV_COUNT(names) * sizeof *values);
         char         stem[512];
         fv__path_stem(file, stem, sizeof stem);
-        values[0] = fv__arena_strdup(&list->arena, file);
+        values[0] = *file == '-' && fv__file_exists(file) ? fv__arena_printf(&list->arena, "./%s", file)
+                                                          : fv__arena_strdup(&list->arena, file);
         values[1] = fv__arena_strdup(&list->arena, name);
         values[2] = fv__arena_strdup(&list->arena, stem);
         values[3] = name > file + 1 ? fv__arena_strndup(&list->arena, file, (size_t)(name - file) - 1) : ".";
@@ -367,6 +368,7 @@ fv_status fv__unit_list_make(const fv_units_options *o, fv_unit_list *list, fv_e
     else
         take_files(o, list);
     if (list->count > INT32_MAX) return fv_fail(error, FV_ERROR_INPUT, "%lld units are too many", (long long)list->count);
+    if (!o->shell) FV_TRY(fv__words_check_signs(o->command, error));
     FV_TRY(fv__words_parse(o->command, o->shell, list->names_and_output, &list->command, error));
     if (o->output) FV_TRY(fv__words_check(o->output, list->names, error));
     if (!o->output && strstr(o->command, "{output}"))

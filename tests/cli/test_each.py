@@ -178,6 +178,39 @@ def the_same_units_twice_at_once_are_refused_and_shared_if_asked(folder):
     assert set(done) == set(range(40)), done
 
 
+@test
+def what_newcomers_type_is_done_or_explained(folder):
+    put(folder, "-x.txt", "dash")
+    put(folder, "a.txt", "a")
+    assert each(folder, "cat {}", "--", "-x.txt").stdout == "dash"
+    assert each(folder, "echo {}", "--", "-1").stdout == "-1\n"  # not a file
+    for command in ("cat {} > {stem}.out", "cat {} | wc -c", "cat {} && true"):
+        refused = each(folder, command, "a.txt", code=2)
+        assert "--shell" in refused.stderr and not os.path.exists(os.path.join(folder, ">")), refused.stderr
+    assert each(folder, "echo '>' {}", "a.txt").stdout == "> a.txt\n"
+    assert "no such file" in each(folder, "echo {}", "scans/*.tif", code=2).stderr
+    refused = run("run", "--allow-commands", "-e", 'command_number("cat {input} | wc -c", input = phantom("cells", [9, 9]))',
+                  folder=folder, code=2)
+    assert "shell = true" in refused.stderr, refused.stderr
+    each(folder, "printf 'a\\000b\\033[1m\\nwhy\\n%s' {}", "x")
+    shown = run("logs", folder=folder).stdout
+    assert "a?b?[1m\nwhy\n" in shown, repr(shown[-200:])  # a NUL does not end it, and terminals are not driven
+
+
+@test
+def a_kill_between_the_line_and_the_name_of_a_file_is_mended(folder):
+    words = ["each", "-q", "sh -c 'echo $0 >> log; echo {} > $0' {output}", "a", "--output", "{stem}.out"]
+    run(*words, folder=folder)
+    made, log = pathlib.Path(folder, "a.out"), pathlib.Path(folder, "log")
+    temporary = pathlib.Path(folder, log.read_text().strip())
+    made.rename(temporary)
+    run(*words, folder=folder)
+    assert made.read_text() == "a\n" and len(log.read_text().split()) == 2 and not temporary.exists()
+    shutil.copy(made, temporary)  # with --overwrite another file may have had the name before
+    run(*words, "--overwrite", folder=folder)
+    assert len(log.read_text().split()) == 3 and not temporary.exists()
+
+
 # ---- programs with bad manners
 
 @test

@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -203,6 +204,44 @@ def an_agent_that_is_killed_takes_all_with_it_and_the_queue_stays(folder):
             wait_for("what was left", lambda: [job["state"] for job in second.status()["jobs"]] == ["done"])
         left = lambda: subprocess.run(["pgrep", "-f", "^sleep 902.5"], stdout=subprocess.DEVNULL).returncode == 0
         wait_for("the end of what the units had started", lambda: not left())
+
+
+def kill_agents(folder, times):
+    """Agents are killed at random while units run: each unit is done, and what was done is never done again."""
+    count = 25 * times
+    table(folder, "t.csv", ["n"], [[n] for n in range(count)])
+    words = ["each", "-q", "sh -c 'sleep 0.1; echo {n} > $0' {output}", "--from", "t.csv", "--output", "out/{n}.txt", "-o",
+             "units.csv"]
+    draw, made, out = random.Random(5), {}, pathlib.Path(folder, "out")
+    for _ in range(times):
+        with local(folder, "--cpus", "2", "--nodes", "2") as pilot:
+            asked = pilot.begin(*words)
+            time.sleep(draw.uniform(0.1, 1.2))
+            serve = subprocess.run(["pgrep", "-f", f"pilot serve {os.path.realpath(folder)}"], stdout=subprocess.PIPE, text=True)
+            for pid in serve.stdout.split():
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:  # of a parent that was killed before
+                    pass
+            assert asked.wait(PATIENCE) in (0, 130), asked.stderr.read()
+        for path in out.glob("[0-9]*.txt"):
+            assert path.read_text() == f"{path.stem}\n"
+            assert made.setdefault(path.name, path.stat().st_mtime_ns) == path.stat().st_mtime_ns, f"{path.name} was made twice"
+    run(*words, folder=folder)
+    assert sorted(os.listdir(out)) == sorted(f"{n}.txt" for n in range(count)), "a temporary file is left"
+    assert all((out / name).stat().st_mtime_ns == stamp for name, stamp in made.items())
+    states = [row["state"] for row in rows(folder, "units.csv")]
+    assert states.count("kept") >= len(made) > 0 and set(states) <= {"kept", "done"}, states
+
+
+@test
+def a_pilot_that_is_killed_at_random_loses_nothing_and_doubles_nothing(folder):
+    kill_agents(folder, 3)
+
+
+@long
+def twenty_kills_of_a_pilot_lose_nothing_and_double_nothing(folder):
+    kill_agents(folder, 20)
 
 
 @test
