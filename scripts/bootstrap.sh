@@ -23,7 +23,7 @@
 #   interop   Python environments in build/interop with napari, Neuroglancer, Spark, Dask and an imitation of S3, and the newest
 #             ImageJ, for `make interop`
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
-#   programs  ImageMagick and dcm2niix, which recipes for programs use; without them their tests are skipped
+#   programs  ImageMagick, dcm2niix and MRtrix3, which recipes for programs use; without them their tests are skipped
 #   spark  Java, and a Python environment in build/spark with Spark (600 MB); where they cannot be had, its tests are skipped.
 #          interop also makes one with the next version of Spark, in build/spark4
 #   browser   Chromium, and in build/web what drives it, checks the page of `fovea view` and builds it (npm)
@@ -60,7 +60,7 @@ viewers="imagej default-jre maven r-base-core r-cran-rsqlite chromium xvfb xauth
 spark="pyspark==3.5.* pyarrow pandas scikit-image"
 spark4="pyspark==4.* pyarrow pandas"
 java="openjdk-17-jre-headless util-linux python3-venv"
-programs="imagemagick dcm2niix"
+programs="imagemagick dcm2niix mrtrix3"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=

@@ -49,9 +49,12 @@ static fv_expr *find_open(fv_expr *e) {
     return found || e->kind != FV_EXPR_CALL || !is_open(e) ? found : e;
 }
 
-static fv_expr *find_call(const fv_program *program) {
+static fv_expr *find_call(const fv_program *program, int *statement) {
     fv_expr *found = NULL;
-    for (int i = 0; i < program->nstatements && !found; i++) found = find_open(program->statements[i].value);
+    for (int i = 0; i < program->nstatements && !found; i++) {
+        found = find_open(program->statements[i].value);
+        *statement = i;
+    }
     return found;
 }
 
@@ -64,7 +67,10 @@ static const fv_op *teller(void) {
     return NULL;
 }
 
-static void ask(fv_program *program, fv_expr *call) {
+/* Makes the call the only result of the program, as a table of what the file holds. */
+static void ask(fv_program *program) {
+    int          statement = 0;
+    fv_expr     *call = find_call(program, &statement);
     const fv_op *op = teller();
     int          kept = 0;
     fv_argument *args = fv__arena_alloc(&program->arena, (size_t)(call->nargs + 2) * sizeof *args);
@@ -84,6 +90,8 @@ static void ask(fv_program *program, fv_expr *call) {
     call->text = op->name;
     call->args = args;
     call->nargs = kept;
+    for (int i = statement; i < program->nstatements; i++) /* what comes later may not be known yet */
+        if (program->statements[i].kind == FV_STATEMENT_ASSIGN) program->statements[i].kind = FV_STATEMENT_BARE;
     fv__program_drop_bare(program);
     fv_statement *list = fv__arena_alloc(&program->arena, (size_t)(program->nstatements + 1) * sizeof *list);
     memcpy(list, program->statements, (size_t)program->nstatements * sizeof *list);
@@ -111,7 +119,8 @@ static fv_status run_first(fv_pipeline *p, const fv_run_options *options, fv_res
     trial->bindings = p->bindings; /* lent */
     trial->plan_options = p->plan_options;
     for (int i = 0; i < p->nsets && status == FV_OK; i++) status = fv_pipeline_set(trial, p->sets[i], error);
-    ask(trial->program, find_call(trial->program));
+    trial->first_run = true;
+    ask(trial->program);
     if (status == FV_OK) status = fv_pipeline_run(trial, &once, result, error);
     trial->bindings = (fv_bindings){ 0 };
     if (status != FV_OK) { /* mistakes of the text, with their places */
@@ -194,8 +203,9 @@ static fv_status complete(fv_pipeline *p, const fv_expr *call, const fv_table *t
 
 fv_status fv__first_run(fv_pipeline *p, const fv_run_options *options, bool consent, fv_result **failed, fv_error *error) {
     fv_expr *call;
+    int      statement;
     *failed = NULL;
-    for (int i = 0; consent && i < MOST && p->program && (call = find_call(p->program)); i++) {
+    for (int i = 0; consent && !p->first_run && i < MOST && p->program && (call = find_call(p->program, &statement)); i++) {
         fv_result *result = NULL;
         bool       scalar;
         fv_status  status = run_first(p, options, &result, error);

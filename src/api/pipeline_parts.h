@@ -18,6 +18,7 @@ struct fv_pipeline {
     fv_session     *session;   /* every call about the pipeline runs in it */
     fv_prepared    *prepared;  /* for fv_pipeline_apply; NULL: not yet, or it is no such run */
     bool            looked_at; /* whether it is one is known */
+    bool            first_run; /* it is one itself, and finds no types */
 };
 
 /* A copy of what was given, with items listed and parameters filled in; to be released in any case. store: the run's folder,

@@ -254,9 +254,10 @@ def what_hides_from_its_group_and_mark_is_ended_by_the_control_group(folder):
                  "        os.execve('/bin/sleep', ['sleep', sys.argv[1]], {})\n    os._exit(0)\ntime.sleep(float(sys.argv[2]))\n")
     for seconds, code in (("0.3", 0), ("900", 1)):  # one that ends, and one that runs longer than it may
         number = f"90{code}.{os.getpid()}"
-        each(folder, "-q", f"{PYTHON} {script} {number} {{}}", seconds, "--time", "2s", "--again", code=code)
-        assert not alive(number)
-    assert not list(group.glob("fovea-*.*")), "a control group is left"
+        words = [FOVEA, "each", "-q", f"{PYTHON} {script} {number} {{}}", seconds, "--time", "2s"]
+        process = subprocess.Popen(words, cwd=folder, stderr=subprocess.DEVNULL)
+        assert process.wait(PATIENCE) == code and not alive(number)
+        assert not list(group.glob(f"fovea-*.{process.pid}.*")), "a control group is left"
 
 
 @test

@@ -13,7 +13,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import slurm
-from fovea_test import FOVEA, Skip, main, run, test, wait_for
+from fovea_test import FOVEA, ROOT, Skip, main, run, test, wait_for
 
 PYTHON = "/usr/bin/python3"
 INVERT = """import sys, numpy as np
@@ -202,6 +202,10 @@ def a_first_run_finds_the_columns_of_a_table(folder):
     assert "label" in found[0] and len(found[0].splitlines()) == 3, found
     assert "-e:2:1: error" in go(folder, table + "gausian(t)", code=2).stderr
     script(folder, 'print(\'[{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]\')')
+    both = 'b = command("cp {input} {output}", input = a, output = "npy", first = true)\nt = command_table("/usr/bin/python3 ' \
+        'tool.py {input}", input = b, format = "npy", output = "json")\nt\nmean(b)'
+    several = go(folder, 'a = command("cp {input} {output}", input = read("in/s0.npy"), output = "npy", first = true)\n' + both)
+    assert several.stdout.split()[:6] == ["a", "b", "1", "x", "2", "y"], several.stdout
     json_table = 'command_table("/usr/bin/python3 tool.py {input}", input = read("in/s0.npy"), format = "npy", output = "json"'
     assert go(folder, json_table + ")").stdout.split() == ["a", "b", "1", "x", "2", "y"]
     assert go(folder, json_table + ', columns = "*")').stdout.split() == ["name", "kind", "a", "int", "b", "text"]
@@ -403,6 +407,36 @@ def imagemagick_sharpens_slices_and_gives_a_threshold(folder):
     done = go(folder, f'command_number("{convert} {{input}} -format %[fx:mean*255] info:", input = read("v.npy")[0], '
                       'format = "png")')
     assert abs(float(done.stdout.split()[-1]) - volume[0].mean()) < 0.01, done.stdout
+
+
+def recipes(word):
+    """Lines of the recipes for programs that have this word."""
+    page = (ROOT / "docs" / "programs.md").read_text()
+    found = [line for line in page.splitlines() if " = command" in line and word in line]
+    assert found, f"no recipe has {word}"
+    return "\n".join(found) + "\n"
+
+
+@test
+def the_recipes_for_volumes_run_with_mrtrix(folder):
+    program("mrfilter", "mrfilter", "--version")
+    from scipy import ndimage
+    go(folder, 'phantom("cells", [40, 44, 48], seed = 2) |> write("scan.nii.gz")', allow=False)
+    values = go(folder, 'scan = read("scan.nii.gz")\n' + recipes('"mr') +
+                'inside\nsmooth |> write("smooth.npy")\nmask |> write("mask.npy")\nscan |> write("scan.npy")').stdout
+    scan, smooth, mask = (np.load(f"{folder}/{name}.npy") for name in ("scan", "smooth", "mask"))
+    assert np.array_equal(mask != 0, scan >= 100)
+    assert abs(float(values.split()[-1]) - scan[scan >= 100].mean()) < 0.01, values
+    wanted = ndimage.gaussian_filter(scan.astype(np.float64), 2.5 / 2.3548)
+    assert smooth.dtype == np.float32 and np.abs(smooth - wanted)[5:-5, 5:-5, 5:-5].max() < 0.05 * scan.max()
+
+
+@test
+def the_recipe_with_c3d_runs(folder):
+    program("c3d", "Convert", "-version")
+    go(folder, 'phantom("cells", [20, 24, 28], seed = 2) |> write("scan.nii.gz")', allow=False)
+    go(folder, 'scan = read("scan.nii.gz")\n' + recipes('"c3d') + 'smooth |> write("smooth.npy")')
+    assert np.load(f"{folder}/smooth.npy").shape == (20, 24, 28)
 
 
 @test
