@@ -21,7 +21,7 @@ typedef struct {
     fv_size     memory;
     bool        quiet, json;
     const char *simulate, *run;
-    int64_t     times, volumes, cores;
+    int64_t     times, volumes, most_tasks, cores;
     fv_size     disk, network;
     double      stragglers, node_hours;
 } scale_options;
@@ -53,6 +53,8 @@ static const fv_option options[] = {
               .doc = "with --simulate: as if the work were N times as much"),
     FV_OPTION(scale_options, volumes, .min = 1, .max = 1e6, .def = "1", .argument = "N",
               .doc = "with --simulate: as if there were N of them, none of which waits for another"),
+    FV_OPTION(scale_options, most_tasks, .min = 1, .max = 1e8, .def = "4000000", .argument = "N",
+              .doc = "with --simulate: play at most about N tasks; where there are more, each stands for several"),
     FV_OPTION(scale_options, cores, .min = 1, .max = 4096, .argument = "N",
               .doc = "with --simulate: workers of a node; the cores of this machine if left out"),
     FV_OPTION(scale_options, disk, .doc = "with --simulate: bytes a second that all nodes together can read and write; 20G"),
@@ -148,9 +150,9 @@ static int present(const scale_options *o, const fv_scaling *s, const char *titl
 /* ---------------------------------------------------------------- simulated */
 
 static void print_simulation(const fv_simulation *s) {
-    printf("SIMULATED from %lld tasks", (long long)s->tasks);
-    if (s->together > 1) printf(", each for up to %lld equal ones", (long long)s->together);
-    printf("; measured: %.3f s on %d worker%s\n", s->measured, s->recorded, s->recorded == 1 ? "" : "s");
+    char sentence[FV_SIMULATION_SENTENCE];
+    printf("SIMULATED from %s; measured: %.3f s on %d worker%s\n", fv_simulation_played(s, sentence), s->measured, s->recorded,
+           s->recorded == 1 ? "" : "s");
     if (s->predicted_two > 0)
         printf("check on this machine: 2 workers are predicted to take %.3f s and took %.3f s (%.0f %% off)\n", s->predicted_two,
                s->measured_two, 100 * fabs(s->predicted_two / s->measured_two - 1));
@@ -161,7 +163,6 @@ static void print_simulation(const fv_simulation *s) {
             printf("%7d %7d %10.3f s %9.1f %9.1f %%  %s\n", r->workers, r->nodes, r->seconds, r->speedup, 100 * r->efficiency,
                    r->bottleneck);
     }
-    char sentence[FV_SIMULATION_SENTENCE];
     printf("%s\n", fv_simulation_sentence(s, sentence));
     printf("assumed: %s\n", fv_simulation_assumed(s, sentence));
 }
@@ -172,6 +173,7 @@ static void print_simulation_json(const fv_simulation *s) {
     cJSON_AddBoolToObject(root, "simulated", true);
     cJSON_AddNumberToObject(root, "tasks", (double)s->tasks);
     cJSON_AddNumberToObject(root, "together", (double)s->together);
+    cJSON_AddNumberToObject(root, "all_tasks", s->all_tasks);
     cJSON_AddNumberToObject(root, "measured", s->measured);
     cJSON_AddNumberToObject(root, "recorded_workers", s->recorded);
     if (s->predicted_two > 0) cJSON_AddNumberToObject(root, "measured_two", s->measured_two);
@@ -188,6 +190,7 @@ static void print_simulation_json(const fv_simulation *s) {
         cJSON_AddNumberToObject(row, "seconds", r->seconds);
         cJSON_AddNumberToObject(row, "speedup", r->speedup);
         cJSON_AddNumberToObject(row, "efficiency", r->efficiency);
+        cJSON_AddNumberToObject(row, "unsure", r->unsure);
         cJSON_AddStringToObject(row, "bottleneck", r->bottleneck);
         cJSON_AddItemToArray(rows, row);
     }
@@ -203,6 +206,7 @@ static int simulate(const scale_options *o, fv_pipeline *pipeline, const int *wo
                                   .engine = o->engine,
                                   .times = o->times,
                                   .volumes = o->volumes,
+                                  .most = o->most_tasks,
                                   .repeats = (int)o->repeats,
                                   .cores = (int)o->cores,
                                   .disk = (double)o->disk.bytes,

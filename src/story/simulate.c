@@ -170,7 +170,28 @@ static void leave_flow(simulation *s, worker *me, double seconds) {
     s->answer->costs[FV_SIM_DISK] += fmax(s->now - me->since - seconds, 0);
 }
 
-static double scaled(const simulation *s, double seconds) { return seconds * (s->work->scale > 0 ? s->work->scale : 1); }
+static double scale_of(const fv_sim_work *work) { return work->scale > 0 ? work->scale : 1; }
+
+static double scaled(const simulation *s, double seconds) { return seconds * scale_of(s->work); }
+
+static double tasks_of(const fv_sim_task *t) { return t->tasks > 0 ? (double)t->tasks : 1; }
+
+double fv__sim_task_seconds(const fv_sim_work *work, const fv_sim_task *t) {
+    return scale_of(work) * ((double)t->read + (double)t->compute + (double)t->write) + tasks_of(t) * work->each;
+}
+
+/* The part of the tasks for which one stands that are slow: of many, by the normal distribution. */
+static double slow_part(simulation *s, double tasks) {
+    double chance = s->machine->stragglers, count = 0;
+    if (chance <= 0) return 0;
+    if (tasks <= 64)
+        for (int i = 0; i < (int)tasks; i++) count += uniform(s) < chance;
+    else {
+        double normal = sqrt(-2 * log(uniform(s))) * cos(2 * 3.14159265358979323846 * uniform(s));
+        count = fmin(fmax(tasks * chance + normal * sqrt(tasks * chance * (1 - chance)), 0), tasks);
+    }
+    return count / tasks;
+}
 
 static void free_worker(simulation *s, int64_t w) {
     s->workers[w].phase = FREE;
@@ -212,10 +233,9 @@ static void go_on(simulation *s, int64_t w) {
     } else if (me->phase == HANDED || me->phase == READING) {
         if (me->phase == READING) leave_flow(s, me, scaled(s, (double)t->read));
         me->phase = COMPUTING;
-        double seconds = t ? scaled(s, (double)t->compute) + s->work->each : s->work->stages[me->stage].end;
-        bool   slow = t && s->machine->stragglers > 0 && uniform(s) < s->machine->stragglers;
+        double seconds = t ? scaled(s, (double)t->compute) + tasks_of(t) * s->work->each : s->work->stages[me->stage].end;
         me->useful = seconds + (t ? scaled(s, io) : 0);
-        me->slow = slow ? seconds * (s->machine->slow - 1) : 0;
+        me->slow = t ? seconds * slow_part(s, tasks_of(t)) * (s->machine->slow - 1) : 0;
         at(s, s->now + seconds + me->slow, w, me->epoch);
     } else if (me->phase == COMPUTING && t && t->write > 0) {
         me->phase = WRITING;
@@ -252,7 +272,8 @@ static void hand_out(simulation *s) {
         int64_t w = s->free[--s->nfree];
         worker *me = &s->workers[w];
         double  begins = s->now;
-        if (s->machine->dispatch > 0) begins = s->server = fmax(s->server, s->now) + s->machine->dispatch;
+        double  handed = task >= 0 ? tasks_of(&s->work->tasks[task]) : 1;
+        if (s->machine->dispatch > 0) begins = s->server = fmax(s->server, s->now) + handed * s->machine->dispatch;
         s->answer->costs[FV_SIM_HANDING] += begins - s->now;
         *me = (worker){ .phase = HANDED, .task = task, .stage = stage, .epoch = me->epoch, .began = begins };
         count_end(s, 0);

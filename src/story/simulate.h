@@ -23,6 +23,7 @@
 typedef struct fv_sim_task {
     float read, compute, write; /* seconds when alone */
     float bytes;                /* read and written */
+    float tasks;                /* of the run that it stands for, one after another; 0: 1 */
 } fv_sim_task;
 
 typedef struct fv_sim_stage {  /* of a unit */
@@ -42,15 +43,19 @@ typedef struct fv_sim_work {
     fv_sim_unit  *units;
     int64_t       ntasks, nstages, nunits;
     double        serial;   /* seconds before the first task and after the last one, on one worker */
-    double        each;     /* seconds of a worker for each task beside its own */
+    double        each;     /* seconds of a worker for each task of the run beside its own */
     double        scale;    /* of all seconds of tasks, so that one worker takes what it took; 0: 1 */
     int64_t       together; /* tasks of the run that one of these stands for, at most: where there are very many; 0: 1 */
+    double        all;      /* tasks of the run */
+    double        unsure;   /* seconds by which an answer can differ because of that, beside chance and waiting for the disk */
 } fv_sim_work;
 void fv__sim_work_release(fv_sim_work *work);
+/* Of a task when it is alone, with what it costs beside its own seconds. */
+double fv__sim_task_seconds(const fv_sim_work *work, const fv_sim_task *task);
 
 typedef struct fv_sim_machine {
     int      workers, cores;   /* cores: workers of a node */
-    double   dispatch;         /* seconds in which one process hands out a task; 0: nobody has to */
+    double   dispatch;         /* seconds in which one process hands out a task of the run; 0: nobody has to */
     double   disk, network;    /* bytes a second: of all nodes together, of a node; 0: no bound */
     double   start;            /* seconds until a node works; the nodes take up to twice as long */
     double   stragglers, slow; /* part of the tasks that take `slow` times as long */

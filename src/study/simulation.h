@@ -12,6 +12,7 @@ typedef struct fv_simulate_options {
     const char *engine;        /* whose costs are assumed; NULL: slurm */
     int64_t     times;         /* the work that is simulated, as a multiple of what was recorded; 0: 1 */
     int64_t     volumes;       /* so many of them, which do not wait for each other; 0: 1 */
+    int64_t     most;          /* tasks that are played; of more, each stands for several; 0: 4,000,000 */
     int         repeats;       /* of trial runs; the fastest counts */
     int         cores;         /* workers of a node; 0: as many as this machine has cores */
     double      disk, network; /* bytes a second, of all nodes and of one; 0: 20 GB/s and 1.25 GB/s */
@@ -26,6 +27,7 @@ typedef struct fv_simulate_options {
 typedef struct fv_simulated {
     int         workers, nodes;
     double      seconds, speedup, efficiency;
+    double      unsure; /* the part of the seconds by which they can be wrong because tasks were played together */
     double      compute, disk, handing, start, straggle, lost, idle; /* parts of the workers' time */
     int64_t     failed, redone;                                      /* nodes, tasks */
     bool        asked;                                               /* for; others are for the curve */
@@ -37,6 +39,7 @@ typedef struct fv_simulation {
     int           nrows;
     int64_t       tasks;    /* that are played */
     int64_t       together; /* tasks of the run that one of them stands for, at most */
+    double        all_tasks; /* of the run */
     double        one;      /* seconds on one worker, as simulated */
     double        measured; /* seconds of what was recorded, on `recorded` workers */
     int           recorded;
@@ -51,10 +54,11 @@ typedef struct fv_simulation {
 
 fv_status fv_simulate(fv_pipeline *pipeline, const fv_simulate_options *options, fv_simulation **simulation, fv_error *error);
 void      fv_simulation_free(fv_simulation *simulation);
-/* How many workers are worth it; what was assumed. */
+/* How many workers are worth it; what was assumed; how many tasks were played, and how exact that is. */
 enum { FV_SIMULATION_SENTENCE = 400 };
 const char *fv_simulation_sentence(const fv_simulation *simulation, char text[FV_SIMULATION_SENTENCE]);
 const char *fv_simulation_assumed(const fv_simulation *simulation, char text[FV_SIMULATION_SENTENCE]);
+const char *fv_simulation_played(const fv_simulation *simulation, char text[FV_SIMULATION_SENTENCE]);
 /* Writes simulated.csv, simulated.svg and simulated.html into the folder. */
 fv_status fv_simulation_save(const fv_simulation *simulation, const char *folder, const char *title, fv_error *error);
 

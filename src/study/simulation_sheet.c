@@ -33,18 +33,32 @@ const char *fv_simulation_assumed(const fv_simulation *s, char text[FV_SIMULATIO
     return text;
 }
 
+const char *fv_simulation_played(const fv_simulation *s, char text[FV_SIMULATION_SENTENCE]) {
+    char   played[FV_WORDS], together[FV_WORDS];
+    double unsure = 0;
+    for (int i = 0; i < s->nrows; i++) unsure = fmax(unsure, s->rows[i].unsure);
+    fv__say_count(s->tasks, played);
+    if (s->together <= 1)
+        snprintf(text, FV_SIMULATION_SENTENCE, "%s tasks", played);
+    else
+        snprintf(text, FV_SIMULATION_SENTENCE,
+                 "%.3g tasks, played as %s batches of up to %s in a row on one worker, so that times can be off by up to %.2g %%",
+                 s->all_tasks, played, fv__say_count(s->together, together), 100 * unsure);
+    return text;
+}
+
 static fv_status write_table(const fv_simulation *s, const char *folder, fv_error *error) {
     char     *path = fv__sprintf("%s/simulated.csv", folder);
     FILE     *file;
     fv_status status = fv__sheet_open(path, &file, error);
     if (status == FV_OK) {
         fprintf(file, "simulated_workers,nodes,seconds,speedup,efficiency,compute,disk,handing,start,straggle,lost,idle,"
-                      "failed_nodes,redone_tasks,bottleneck\n");
+                      "failed_nodes,redone_tasks,unsure,bottleneck\n");
         for (int i = 0; i < s->nrows; i++) {
             const fv_simulated *r = &s->rows[i];
-            fprintf(file, "%d,%d,%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%lld,%lld,\"%s\"\n", r->workers, r->nodes,
+            fprintf(file, "%d,%d,%.6f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%lld,%lld,%.4f,\"%s\"\n", r->workers, r->nodes,
                     r->seconds, r->speedup, r->efficiency, r->compute, r->disk, r->handing, r->start, r->straggle, r->lost,
-                    r->idle, (long long)r->failed, (long long)r->redone, r->bottleneck);
+                    r->idle, (long long)r->failed, (long long)r->redone, r->unsure, r->bottleneck);
         }
         status = fv__sheet_close(path, file, error);
     }
@@ -107,7 +121,7 @@ static void put_page(const fv_simulation *s, const char *title, fv_drawing *draw
                      "</h1>\n<p class=\"simulated\"><b>Simulated.</b> The tasks of a measured run were played through a model of "
                      "many nodes. Nothing on this page was measured but the run itself.</p>\n<p class=\"verdict running\">");
     fv__html_text(out, fv_simulation_sentence(s, sentence));
-    fv__bytes_printf(out, "</p>\n<table>\n<tr><th>tasks</th><td>%s</td></tr>\n", fv__say_count(s->tasks, words));
+    fv__bytes_printf(out, "</p>\n<table>\n<tr><th>work</th><td>%s</td></tr>\n", fv_simulation_played(s, sentence));
     fv__bytes_printf(out, "<tr><th>measured</th><td>%s on %d worker%s</td></tr>\n", fv__say_seconds(s->measured, words),
                      s->recorded, s->recorded == 1 ? "" : "s");
     if (s->predicted_two > 0)

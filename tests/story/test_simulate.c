@@ -1,6 +1,6 @@
 /* The model of many workers against answers that are known: equal tasks, chains, a bound of the disk, one who hands out, slow
  * workers, failing nodes. */
-#include "story/simulate.h"
+#include "story/simulated_work.h"
 #include "support/test.h"
 #include <math.h>
 #include <stdlib.h>
@@ -146,6 +146,125 @@ TEST(the_same_seed_gives_the_same_answer) {
                                .seed = 11 };
     CHECK(play(&w, machine).seconds == play(&w, machine).seconds);
     fv__sim_work_release(&w);
+}
+
+/* ---------------------------------------------------------------- from a record */
+
+enum { STAGES = 3, LARGEST = 60 };
+
+/* A run on one worker: stages of so many tasks, of which each takes what `seconds` says. The ends of the stages but the last one
+ * take 0.1 s for each task, and before the first task and after the last one passes a second. */
+typedef struct recorded {
+    fv_task_facts  tasks[STAGES * LARGEST];
+    fv_graph_stage stages[STAGES];
+    fv_graph_part  part;
+    fv_run_graph   graph;
+    int            needs[STAGES];
+    fv_sim_record  record;
+} recorded;
+
+static double unequal(int stage, int task) { return 0.2 + 0.1 * ((stage * 31 + task * 17) % 23); }
+
+static void make_record(recorded *r, const int count[STAGES], double (*seconds)(int stage, int task)) {
+    *r = (recorded){ .part = { .count = 1, .stages = r->stages, .nstages = STAGES } };
+    double now = 1000;
+    int    n = 0;
+    for (int s = 0; s < STAGES; s++) {
+        r->needs[s] = s - 1;
+        r->stages[s] = (fv_graph_stage){ .tasks = count[s], .nneeds = s > 0, .needs = &r->needs[s] };
+        for (int t = 0; t < count[s]; t++, n++) {
+            double took = seconds(s, t);
+            r->tasks[n] = (fv_task_facts){ .item = 0, .stage = s, .task = t, .start = now, .compute = took };
+            now += took;
+        }
+        if (s < STAGES - 1) now += 0.1 * count[s];
+    }
+    r->graph = (fv_run_graph){ .parts = &r->part, .nparts = 1 };
+    r->record = (fv_sim_record){ r->tasks, n, &r->graph, now - 1000 + 1, 0.1 * (count[0] + count[1]), 1 };
+}
+
+static double equal(int stage, int task) {
+    (void)task;
+    return 1 + stage;
+}
+
+/* Each stage goes in rounds of its equal tasks. */
+TEST(a_record_of_equal_tasks_gives_the_time_that_follows_from_them) {
+    const int   count[STAGES] = { 40, 7, 12 }, workers[] = { 1, 2, 3, 8, 100 };
+    recorded    r;
+    fv_sim_work w;
+    fv_error    error;
+    make_record(&r, count, equal);
+    CHECK_MESSAGE(fv__sim_work_make(&r.record, (fv_sim_size){ 0 }, &w, &error) == FV_OK, "%s", error.message);
+    for (int i = 0; i < FV_COUNT(workers); i++) {
+        double expected = r.record.seconds - (40 + 14 + 36);
+        for (int s = 0; s < STAGES; s++) expected += (1 + s) * ceil((double)count[s] / workers[i]);
+        check_seconds(&w, (fv_sim_machine){ .workers = workers[i], .cores = 100 }, expected);
+    }
+    fv__sim_work_release(&w);
+}
+
+/* The worker that is free first takes the next task, for each stage anew. */
+TEST(a_record_of_unequal_tasks_gives_what_two_workers_need_who_take_the_next_one_when_free) {
+    const int   count[STAGES] = { 60, 31, 44 };
+    recorded    r;
+    fv_sim_work w;
+    fv_error    error;
+    make_record(&r, count, unequal);
+    double expected = r.record.seconds;
+    for (int s = 0; s < STAGES; s++) {
+        double free_at[2] = { 0, 0 };
+        for (int t = 0; t < count[s]; t++) {
+            free_at[free_at[1] < free_at[0]] += unequal(s, t);
+            expected -= unequal(s, t);
+        }
+        expected += fmax(free_at[0], free_at[1]);
+    }
+    CHECK_MESSAGE(fv__sim_work_make(&r.record, (fv_sim_size){ 0 }, &w, &error) == FV_OK, "%s", error.message);
+    check_seconds(&w, (fv_sim_machine){ .workers = 2, .cores = 2 }, expected);
+    check_seconds(&w, (fv_sim_machine){ .workers = 1, .cores = 1 }, r.record.seconds);
+    fv__sim_work_release(&w);
+}
+
+/* Up to 270,000 tasks played one by one and as a few thousand batches. */
+TEST(batches_take_as_long_as_their_tasks_one_by_one) {
+    const int         count[STAGES] = { 60, 31, 44 }, workers[] = { 1, 2, 24, 192, 1000 };
+    const fv_sim_size sizes[] = { { .times = 2000 }, { .times = 40, .volumes = 50 }, { .volumes = 700 } };
+    recorded          r;
+    fv_error          error;
+    make_record(&r, count, unequal);
+    for (int k = 0; k < FV_COUNT(sizes); k++) {
+        fv_sim_work whole, batched;
+        fv_sim_size few = sizes[k];
+        few.most = 9000;
+        CHECK_MESSAGE(fv__sim_work_make(&r.record, sizes[k], &whole, &error) == FV_OK, "%s", error.message);
+        CHECK_MESSAGE(fv__sim_work_make(&r.record, few, &batched, &error) == FV_OK, "%s", error.message);
+        CHECK(whole.together == 1 && whole.unsure == 0 && batched.together > 10 && batched.ntasks < 12000);
+        CHECK(whole.all == batched.all && whole.all == (double)whole.ntasks);
+        double tasks = 0;
+        for (int64_t i = 0; i < batched.ntasks; i++) tasks += (double)batched.tasks[i].tasks;
+        CHECK(tasks == whole.all);
+        for (int i = 0; i < FV_COUNT(workers); i++)
+            for (int slow = 0; slow < 2; slow++) {
+                fv_sim_machine machine = { .workers = workers[i], .cores = 24, .stragglers = 0.01 * slow, .slow = 3 };
+                double         a = play(&whole, machine).seconds, b = play(&batched, machine).seconds;
+                double         chance = slow * (0.01 * a + 2 * 2.4 * STAGES); /* which tasks are slow */
+                CHECK_MESSAGE(fabs(a - b) <= batched.unsure + chance + 1e-4 * a, "size %d, %d workers: %g and %g s, unsure %g", k,
+                              workers[i], a, b, batched.unsure);
+            }
+        fv__sim_work_release(&whole);
+        fv__sim_work_release(&batched);
+    }
+}
+
+TEST(more_than_can_be_played_is_refused) {
+    const int   count[STAGES] = { 2, 2, 2 };
+    recorded    r;
+    fv_sim_work w = { 0 };
+    fv_error    error;
+    make_record(&r, count, unequal);
+    CHECK_INT(fv__sim_work_make(&r.record, (fv_sim_size){ .volumes = 2000000 }, &w, &error), FV_ERROR_USAGE);
+    CHECK(strstr(error.message, "choose a smaller --times or --volumes"));
 }
 
 TEST(a_million_tasks_are_played) {

@@ -52,13 +52,22 @@ def volumes_do_not_wait_for_each_other(folder):
 
 
 @test
-def very_many_tasks_are_played_together(folder):
+def very_many_tasks_are_played_in_batches(folder):
+    """The same work one by one and in batches, and a thousand volumes of 1000 GVx, which only batches can do."""
     run("run", "-q", "-e", TEXT, "--chunk", "20x40x40", "--workers", "1", folder=folder)
-    few, many = (simulate(folder, "64", "--run", "", "--times", times, "--volumes", "20", "--engine", "slurm", "--cores", "64",
-                          "--network", "1T", "--disk", "1T", "--stragglers", "0") for times in ("1000", "100000"))
-    assert few["together"] == 1 and many["together"] > 5 and many["tasks"] <= 4_000_000, (few["together"], many["together"])
-    for a, b in zip(few["rows"], many["rows"]):
-        assert abs(b["seconds"] / a["seconds"] / 100 - 1) < 0.05, (a, b)
+    common = ("--run", "", "--cores", "64", "--stragglers", "0")
+    for size in (("--times", "2000"), ("--times", "100", "--volumes", "20", "--engine", "mpi")):
+        whole, batched = (simulate(folder, "64,512", *common, *size, "--most-tasks", most) for most in ("4000000", "8000"))
+        assert whole["together"] == 1 and whole["tasks"] == whole["all_tasks"] == batched["all_tasks"], whole
+        assert batched["together"] > 20 and batched["tasks"] < 9000, batched
+        for a, b in zip(whole["rows"], batched["rows"]):
+            assert a["unsure"] == 0 < b["unsure"]
+            assert abs(b["seconds"] / a["seconds"] - 1) <= b["unsure"] + 0.01, (a, b)
+    shown = run("scale", "-q", "--simulate", "24000", "--cores", "24", "--run", "", "--times", "100000", "--volumes", "1000",
+                "--most-tasks", "100000", folder=folder).stdout
+    assert "tasks, played as" in shown and "can be off by up to" in shown, shown
+    page = pathlib.Path(folder, "scaling/simulated.html").read_text()
+    assert "can be off by up to" in page and "Worth it" in page
 
 
 @test
