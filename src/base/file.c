@@ -443,8 +443,10 @@ char *fv__path_inside(const char *folder, const char *name) {
 }
 
 char *fv__path_beside(const char *path, const char *name) {
+    int folder = (int)(fv__path_name(path) - path);
     if (*name == '/') return fv__strdup(name);
-    return fv__sprintf("%.*s%s%s", (int)(fv__path_name(path) - path), path, name, path + before_query(path));
+    if (!folder && fv__is_remote(name)) return fv__sprintf("./%s", name); /* no file makes its reader ask another machine */
+    return fv__sprintf("%.*s%s%s", folder, path, name, path + before_query(path));
 }
 
 char *fv__path_bare_name(const char *path) {

@@ -29,7 +29,9 @@ static bool hash_file(const char *path, char hex[65]) {
 static void put_hash(fv_bytes *out, const fv_input_file *file, int64_t *limit) {
     fv_file_id id = { 0 };
     char       hex[65];
-    if (fv__file_identify(file->path, &id, NULL) != FV_OK)
+    if (!fv__story_may_open(file->path))
+        fv__bytes_printf(out, "an address, which the report does not ask");
+    else if (fv__file_identify(file->path, &id, NULL) != FV_OK)
         fv__bytes_printf(out, "not there any more, or not to be reached from here");
     else if (file->size >= 0 && (id.size != file->size || id.mtime_ns != file->mtime_ns))
         fv__bytes_printf(out, "changed since the run");

@@ -136,7 +136,9 @@ static void put_files(fv_bytes *out, const fv_story *story, const fv_story_file 
         fv__bytes_printf(out, "<tr><td>");
         fv__html_text(out, files[i].name);
         fv__bytes_printf(out, "</td><td class=\"n\">");
-        if (fv__path_is_folder(files[i].path))
+        if (!fv__story_may_open(files[i].path))
+            fv__bytes_printf(out, "an address, which the report does not ask");
+        else if (fv__path_is_folder(files[i].path))
             fv__bytes_printf(out, "folder");
         else if (fv__file_identify(files[i].path, &id, NULL) == FV_OK)
             fv__html_text(out, fv__say_bytes((double)id.size, words));
@@ -148,6 +150,8 @@ static void put_files(fv_bytes *out, const fv_story *story, const fv_story_file 
     if (all > FV_MIN(count, FILES)) fv__bytes_printf(out, "<p>%.0f files in all.</p>\n", all);
 }
 
+static bool is_there(const fv_story_file *file) { return fv__story_may_open(file->path) && fv__file_exists(file->path); }
+
 static void put_results(fv_bytes *out, const fv_story *story) {
     int            count, shown = 0, tables = 0;
     fv_story_file *files = fv__story_outputs(story, &count);
@@ -156,11 +160,11 @@ static void put_results(fv_bytes *out, const fv_story *story) {
         for (int k = 0; story->logs[i]->told && k < story->logs[i]->nfacts; k++) put_value(out, story, &story->logs[i]->facts[k]);
     fv__bytes_printf(out, "<div class=\"row\">\n");
     for (int i = 0; i < count && shown < PICTURES; i++)
-        if (fv__file_exists(files[i].path) && !fv__table_format_of_file(files[i].path))
+        if (is_there(&files[i]) && !fv__table_format_of_file(files[i].path))
             shown += fv__put_thumbnail(out, files[i].path, files[i].name);
     fv__bytes_printf(out, "</div>\n");
     for (int i = 0; i < count && tables < TABLES; i++)
-        if (fv__file_exists(files[i].path)) tables += fv__put_table(out, files[i].path, files[i].name);
+        if (is_there(&files[i])) tables += fv__put_table(out, files[i].path, files[i].name);
     if (count)
         put_files(out, story, files, count);
     else

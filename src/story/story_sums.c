@@ -1,4 +1,5 @@
 /* What the logs of a story come to. */
+#include "base/remote.h"
 #include "story/run_story.h"
 #include <math.h>
 #include <stdio.h>
@@ -150,6 +151,8 @@ fv_story_file *fv__story_outputs(const fv_story *story, int *count) {
         }
     return files;
 }
+
+bool fv__story_may_open(const char *path) { return !fv__is_remote(path); }
 
 void fv__story_outputs_free(fv_story_file *files, int count) {
     for (int i = 0; i < count; i++) free(files[i].path);

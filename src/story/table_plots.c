@@ -108,7 +108,7 @@ static void put_table(fv_bytes *out, const char *name, fv_table_reader *reader) 
 }
 
 bool fv__put_table(fv_bytes *out, const char *path, const char *name) {
-    const fv_table_format *format = fv__table_format_of_file(path);
+    const fv_table_format *format = fv__story_may_open(path) ? fv__table_format_of_file(path) : NULL;
     fv_table_reader       *reader;
     if (!format || !format->open || format->open(path, NULL, &reader, NULL) != FV_OK) return false;
     put_table(out, name, reader);

@@ -191,7 +191,7 @@ static bool open_view(const char *path, view *v) {
     const fv_format *format;
     fv_read_options  options = { 0 };
     *v = (view){ 0 };
-    if (fv__format_for_reading(path, &format, NULL) != FV_OK) return false;
+    if (!fv__story_may_open(path) || fv__format_for_reading(path, &format, NULL) != FV_OK) return false;
     if (fv__reader_acquire(path, &options, &v->reader, NULL) != FV_OK) return false;
     v->type[0] = v->reader->type;
     if (!strcmp(format->name, "npy")) fv__axes_guess_colour(v->type);

@@ -280,7 +280,8 @@ static void add_outputs(cJSON *root, const fv_story *story) {
         cJSON *output = cJSON_CreateObject();
         cJSON_AddNumberToObject(output, "number", i);
         cJSON_AddStringToObject(output, "path", files[i].name);
-        cJSON_AddBoolToObject(output, "picture", fv__format_for_writing(files[i].path, &format, NULL) == FV_OK);
+        bool picture = fv__story_may_open(files[i].path) && fv__format_for_writing(files[i].path, &format, NULL) == FV_OK;
+        cJSON_AddBoolToObject(output, "picture", picture);
         cJSON_AddItemToArray(outputs, output);
     }
     cJSON_AddNumberToObject(root, "outputs_total", count);

@@ -11,9 +11,13 @@ typedef struct {
     int    count;
 } list;
 
+static bool is_there(const char *path) {
+    return fv__story_may_open(path) && (fv__file_exists(path) || fv__path_is_folder(path));
+}
+
 /* Takes the path over, unless it is there already or no such file is. */
 static void keep(list *l, char *path) {
-    bool wanted = fv__file_exists(path) || fv__path_is_folder(path);
+    bool wanted = is_there(path);
     for (int i = 0; i < l->count && wanted; i++) wanted = strcmp(l->paths[i], path) != 0;
     if (wanted) {
         l->paths = fv__realloc(l->paths, (size_t)(l->count + 1) * sizeof *l->paths);
@@ -43,7 +47,7 @@ static void keep_steps(list *l, const fv_story *story, const fv_graph_part *part
             keep(l, placed(story, sink->series));
         else {
             char *path = placed(story, sink->name);
-            bool  there = fv__file_exists(path) || fv__path_is_folder(path);
+            bool  there = is_there(path);
             free(there ? last : path);
             last = there ? path : last;
         }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """fovea watch: what it shows is what the logs say, while a run goes on, after a kill and at its end; it touches nothing."""
+import contextlib
 import http.cookiejar
 import json
 import pathlib
@@ -14,6 +15,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, Skip, main, run, test  # noqa: E402
+from remote_server import serve  # noqa: E402
 from stopped_run import PIECES, TASKS, TEXT, stopped  # noqa: E402
 
 
@@ -171,11 +173,10 @@ def follow_link(link, process):
         assert not isinstance(error, urllib.error.HTTPError)
 
 
-@test
-def results_have_pictures(folder):
-    run("run", "-q", "-e", 'x = phantom("cells", [90, 600])\nwrite(x, "x.npy")\nwrite(measure(label(x > 99)), "t.csv")',
-        folder=folder)
-    watcher = subprocess.Popen([FOVEA, "watch", "--web"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+@contextlib.contextmanager
+def watched(folder, *words):
+    """`fovea watch --web` of the last run, or other words that give a link: who has its cookie, and its address."""
+    watcher = subprocess.Popen([FOVEA, *(words or ("watch", "--web"))], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
         link = watcher.stdout.readline().strip()
@@ -183,9 +184,20 @@ def results_have_pictures(folder):
             raise Skip(watcher.stderr.read().strip())
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
         opener.open(link).read()
+        yield opener, link.split("?")[0]
+    finally:
+        watcher.terminate()
+        watcher.communicate()
+
+
+@test
+def results_have_pictures(folder):
+    run("run", "-q", "-e", 'x = phantom("cells", [90, 600])\nwrite(x, "x.npy")\nwrite(measure(label(x > 99)), "t.csv")',
+        folder=folder)
+    with watched(folder) as (opener, root):
         places = {o["path"]: o for o in look(folder)["outputs"]}
         assert places["x.npy"]["picture"] and not places["t.csv"]["picture"], places
-        address = link.split("?")[0] + "api/picture?number="
+        address = root + "api/picture?number="
         answer = opener.open(f"{address}{places['x.npy']['number']}")
         png = answer.read()
         assert answer.headers["Content-Type"] == "image/png" and png.startswith(b"\x89PNG"), png[:8]
@@ -196,9 +208,39 @@ def results_have_pictures(folder):
                 raise AssertionError(f"a picture of {number}")
             except urllib.error.HTTPError as error:
                 assert error.code == status, (number, error.code)
-    finally:
-        watcher.terminate()
-        watcher.communicate()
+
+
+@test
+def no_record_makes_its_reader_ask_another_machine(folder):
+    """A record may come from anybody: neither the page nor the report nor the viewer asks the addresses in it."""
+    www = pathlib.Path(folder, "www")
+    www.mkdir()
+    run("run", "-q", "-e", 'phantom("cells", [40, 50]) |> write("www/in.npy")', "--store", "other", folder=folder)
+    with serve(www) as server:
+        run("run", "-q", "-e", f'x = read("{server.url}/in.npy") + 1\nwrite(x, "{server.url}/out.zarr")\nwrite(x, "here.npy")',
+            folder=folder)
+        assert server.log
+        del server.log[:]
+        name = next(pathlib.Path(folder, ".fovea/runs").iterdir()).name
+        outputs = {o["path"]: o for o in look(folder)["outputs"]}
+        assert outputs["here.npy"]["picture"] and not outputs[f"{server.url}/out.zarr"]["picture"], outputs
+        with watched(folder) as (opener, root):
+            for number in range(len(outputs)):
+                try:
+                    opener.open(f"{root}api/picture?number={number}").read()
+                except urllib.error.HTTPError as error:
+                    assert error.code == 404
+        run("report", "-o", "report.html", "--hash", folder=folder)
+        page = pathlib.Path(folder, "report.html").read_text()
+        assert page.count("an address, which the report does not ask") == 2, page.count("address")
+        assert "here.npy" in page and "<img" in page
+        with watched(folder, "view", name) as (opener, root):
+            assert [image["name"] for image in json.load(opener.open(root + "api/session"))["images"]] == ["here.npy"]
+        # A list of steps beside which nothing lies but an address.
+        pathlib.Path(folder, "live.pvd").write_text('<VTKFile type="Collection"><Collection><DataSet timestep="1" part="0" '
+                                                    f'file="{server.url}/a.vti"/></Collection></VTKFile>')
+        assert "a.vti" in run("run", "-e", 'max(read("live.pvd"))', folder=folder, code=2).stderr
+        assert not server.log, server.log
 
 
 @test
