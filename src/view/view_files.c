@@ -1,6 +1,7 @@
 /* What is shown, and the way from a request to it. */
 #include "view/view_files.h"
 #include "view/view_parts.h"
+#include "view/view_statistics.h"
 #include <fovea/describe.h>
 #include <stdlib.h>
 
@@ -136,6 +137,19 @@ static void add_images(fv_view_files *f, cJSON *list) {
     }
 }
 
+/* A table without --labels describes the objects of an image whose name or type says that it holds them. */
+static void find_labels(fv_view_files *f) {
+    fv_view_image *found = NULL;
+    for (int i = 0; i < f->nimages; i++) {
+        fv_view_image        *image = f->images[i];
+        const fv_view_source *s = image->npaths == 1 ? image->sources[0] : NULL;
+        bool                  whole = s && fv_dtype_is_integer(s->type.dtype) && s->type.dtype != FV_BOOL && s->colour < 0;
+        if (image->labels) return;
+        if (whole && !found && (fv_dtype_size(s->type.dtype) >= 4 || fv_view_named_like_labels(s->path))) found = image;
+    }
+    if (f->ntables && found) found->labels = true;
+}
+
 /* Tables describe the first labels, whichever they are. */
 static void add_tables(const fv_view_files *f, cJSON *list) {
     int labels = -1;
@@ -186,6 +200,7 @@ fv_status fv_view_files_serve(fv_view_files *f, const fv_view_server_options *gi
         { 0 },
     };
     fv_view_server_options options = *given;
+    find_labels(f);
     options.routes = routes;
     options.context = f;
     FV_TRY(fv_view_server_start(&options, &f->server, error));

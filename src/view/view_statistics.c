@@ -1,6 +1,7 @@
 /* Statistics of what is shown. */
 #include "view/view_statistics.h"
 #include "base/take.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,16 +86,23 @@ static void choose(const fv_view_source *s, const int64_t *fixed, sample *q) {
 typedef struct {
     double *value; /* that are finite */
     int64_t count, nan, infinite;
+    int64_t pairs, equal; /* neighbours along a row that are both not 0, and of them those that are equal */
 } values;
 
 static fv_status read_part(fv_view_source *s, int level, const fv_region *region, fv_view_part part, values *v, fv_error *error) {
-    int64_t n = fv__region_voxels(region);
+    int64_t n = fv__region_voxels(region), row = region->size[region->ndim - 1];
+    double  before = 0;
     void   *data = NULL;
     FV_TRY(FV_TAKE(data, (size_t)n * fv_dtype_size(s->type.dtype) + 1, error));
     fv_status status = fv_view_source_read(s, level, region, data, error);
     if (status == FV_OK) status = FV_TAKE_MORE(v->value, (size_t)(v->count + n + 1) * sizeof *v->value, error);
     for (int64_t i = 0; status == FV_OK && i < n; i++) {
         double value = fv_view_voxel(s->type.dtype, data, i, part);
+        if (i % row && value != 0 && before != 0) {
+            v->pairs++;
+            v->equal += value == before;
+        }
+        before = value;
         if (isfinite(value))
             v->value[v->count++] = value;
         else if (isnan(value))
@@ -130,6 +138,28 @@ static double quantile(const values *v, double part) {
     return v->count ? v->value[(int64_t)llrint(part * (double)(v->count - 1))] : 0;
 }
 
+bool fv_view_named_like_labels(const char *path) {
+    static const char *const words[] = { "label", "seg", "mask", "object" };
+    char                    *name = fv__path_bare_name(path);
+    bool                     found = false;
+    for (char *c = name; *c; c++) *c = (char)tolower((unsigned char)*c);
+    for (int i = 0; i < FV_COUNT(words); i++) found = found || strstr(name, words[i]);
+    free(name);
+    return found;
+}
+
+/* Numbers of objects are whole, not below 0, several, and mostly equal to their neighbours. The values are sorted. Where neither the
+ * name nor the type says so, nearly all neighbours have to be equal, as of a few classes of tissue. */
+static bool looks_like_labels(const fv_view_source *s, const values *v) {
+    int  bytes = (int)fv_dtype_size(s->type.dtype), distinct = 0;
+    bool whole = fv_dtype_is_integer(s->type.dtype) && s->type.dtype != FV_BOOL && s->colour < 0;
+    if (!whole || !v->count || v->value[0] < 0 || !v->pairs) return false;
+    for (int64_t i = 0; i < v->count && distinct < 3; i++) distinct += v->value[i] > 0 && (!i || v->value[i] != v->value[i - 1]);
+    double equal = (double)v->equal / (double)v->pairs;
+    if (fv_view_named_like_labels(s->path) || bytes >= 4) return distinct >= 2 && equal > 0.5;
+    return distinct >= 3 && v->value[0] == 0 && equal > 0.95;
+}
+
 fv_status fv_view_statistics(fv_view_source *s, const int64_t *fixed, fv_view_part part, cJSON **json, fv_error *error) {
     sample    q = { 0 };
     values    v = { 0 };
@@ -146,6 +176,7 @@ fv_status fv_view_statistics(fv_view_source *s, const int64_t *fixed, fv_view_pa
         cJSON_AddNumberToObject(*json, "nan", (double)v.nan);
         cJSON_AddNumberToObject(*json, "infinite", (double)v.infinite);
         cJSON_AddNumberToObject(*json, "voxels", (double)v.count);
+        cJSON_AddBoolToObject(*json, "objects", looks_like_labels(s, &v));
         cJSON_AddStringToObject(*json, "from", q.text);
         cJSON_AddItemToObject(*json, "histogram", histogram(&v));
     }

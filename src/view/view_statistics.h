@@ -8,5 +8,7 @@
 
 /* From the finest level that has few voxels, or from some of its planes. fixed: index along axes that are not in space. */
 fv_status fv_view_statistics(fv_view_source *source, const int64_t *fixed, fv_view_part part, cJSON **json, fv_error *error);
+/* Whether the name of a file says that it holds numbers of objects. */
+bool fv_view_named_like_labels(const char *path);
 
 #endif

@@ -247,6 +247,30 @@ def labels_lie_over_the_image(folder):
         assert len(set(centre_pixel(page, "z"))) == 1, "without labels it is grey"
 
 
+@long
+def labels_alone_have_colours_until_others_are_chosen(folder):
+    _, labels = make_cells(folder)
+    inside = (6, 15, 15)
+    with view("labels.npy", folder=folder) as link, Page(link) as page:
+        look_at(page, inside)
+        colour = centre_pixel(page, "z")
+        assert len(set(colour)) > 1 and page.evaluate(f"{DISPLAY}.map") == "objects", colour
+        assert pointed(page) == str(labels[inside]), pointed(page)
+        page.until("document.querySelector('canvas.cast')?.dataset.quality === 'fine'")
+        page.select("#map", "grey")
+        assert len(set(centre_pixel(page, "z"))) == 1 and page.count(".histogram") == 1
+        page.until("location.hash.includes('m=grey')")
+        grey = page.evaluate("location.hash")
+        page.select("#map", "objects")
+        assert centre_pixel(page, "z") == colour and page.count(".histogram") == 0
+        page.key("c")
+        assert page.evaluate(f"{DISPLAY}.map") == "grey", "the next map after the last one is the first"
+        page.select("#map", "objects")
+    with view("labels.npy", folder=folder) as link, Page(link + grey) as page:
+        assert page.evaluate(f"{DISPLAY}.map") == "grey", "a link keeps the choice"
+        assert page.complaints() == [], page.complaints()
+
+
 def with_table(folder, rows=0):
     scan, labels = make_cells(folder)
     write(folder, 'write(measure(read("labels.npy"), read("scan.npy")), "cells.csv")')

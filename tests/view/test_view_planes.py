@@ -208,6 +208,33 @@ def statistics_are_those_of_the_array(folder):
 
 
 @test
+def numbers_of_objects_are_told_from_pictures(folder):
+    """By name, type and whether neighbours are equal; a table without --labels finds them."""
+    rng = numpy.random.default_rng(3)
+    labels = numpy.kron(rng.integers(0, 9, (12, 16)), numpy.ones((30, 30))).astype(int)
+    noise, mask = rng.integers(0, 4000, labels.shape), (labels > 4) * 255
+    ramp = numpy.add.outer(numpy.arange(360), numpy.arange(480))
+    cases = [("cells.npy", labels, "uint8", True), ("a.npy", labels, "uint16", True), ("b.npy", labels, "int32", True),
+             ("labels.npy", labels * 1000, "int64", True), ("My_Seg.npy", labels, "uint8", True),
+             ("c.npy", labels, "float32", False), ("d.npy", -labels, "int16", False), ("e.npy", noise, "uint16", False),
+             ("f.npy", noise, "int32", False), ("mask.npy", mask, "uint8", False), ("g.npy", ramp, "uint16", False),
+             ("labels_noise.npy", noise, "uint16", False), ("h.npy", labels > 4, "bool", False)]
+    for name, array, dtype, _ in cases:
+        save(folder, name, array.astype(dtype))
+    with View(*(name for name, *_ in cases), folder=folder) as view:
+        told = [view.json("/api/statistics", image=k)["objects"] for k in range(len(cases))]
+    wrong = [(case[0], case[2]) for case, found in zip(cases, told) if found != case[3]]
+    assert not wrong, wrong
+    pathlib.Path(folder, "t.csv").write_text("label,area\n1,5\n2,6\n")
+    with View("e.npy", "b.npy", "--table", "t.csv", folder=folder) as view:
+        session = view.json("/api/session")
+        assert [image["role"] for image in session["images"]] == ["image", "labels"]
+        assert session["tables"][0]["labels"] == 1, session["tables"]
+    with View("e.npy", "b.npy", folder=folder) as view:
+        assert [image["role"] for image in view.json("/api/session")["images"]] == ["image", "image"]
+
+
+@test
 def one_voxel_and_empty_images_are_shown(folder):
     save(folder, "one.npy", numpy.array([[[7]]], numpy.uint8))
     save(folder, "line.npy", numpy.arange(12, dtype=numpy.int16))

@@ -47,8 +47,8 @@ export async function getVoxels(path, fields, options = {}) {
     return { data: new ARRAYS[type](buffer), shape, type, bytes: buffer.byteLength };
 }
 
-/* How voxels of this image have to be asked for, so that the page can read them. */
-export function readable(image) {
+/* How voxels of this image have to be asked for, so that the page can read them. objects: they are numbers of objects. */
+export function readable(image, objects) {
     if (!WIDE.has(image.dtype)) return {};
-    return { as: image.role === "labels" ? "int32" : "float32" };
+    return { as: objects ? "int32" : "float32" };
 }

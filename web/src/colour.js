@@ -8,6 +8,10 @@ const ANCHORS = {
     difference: "2166ac 67a9cf f7f7f7 ef8a62 b2182b",
 };
 export const COLOUR_MAPS = Object.keys(ANCHORS);
+/* A colour for each number, as for labels. */
+export const OBJECTS = "objects";
+/* The maps that an image can have: numbers of objects are whole. */
+export const mapsOf = ({ dtype, rgb }) => (/int/.test(dtype) && !rgb ? [...COLOUR_MAPS, OBJECTS] : COLOUR_MAPS);
 
 export const parts = (hex) => [0, 2, 4].map((at) => parseInt(hex.replace("#", "").slice(at, at + 2), 16) || 0);
 const word = (r, g, b) => (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;

@@ -1,8 +1,8 @@
 // Keys. They act on the plane that was touched last, and leave fields of forms alone.
 import { PLANE, sliders } from "./geometry.js";
-import { COLOUR_MAPS } from "./colour.js";
+import { mapsOf } from "./colour.js";
 import { active, stride } from "./panes.js";
-import { compareWith, displayOf, setDisplay, shown, step, store, walk } from "./state.js";
+import { compareWith, displayOf, setDisplay, setMap, shown, step, store, walk } from "./state.js";
 import { upward, zoomBy } from "./viewport.js";
 
 const LAYOUTS = { 1: "all", 2: "z", 3: "y", 4: "x", 5: "volume" };
@@ -38,7 +38,10 @@ const actions = {
     0: () => store.set({ zoom: null }),
     "[": () => walk(sliders(shown())[0]?.name, -1),
     "]": () => walk(sliders(shown())[0]?.name, 1),
-    c: () => setDisplay(shown(), { map: COLOUR_MAPS[(COLOUR_MAPS.indexOf(displayOf(shown()).map) + 1) % COLOUR_MAPS.length] }),
+    c: () => {
+        const maps = mapsOf(shown());
+        setMap(shown(), maps[(maps.indexOf(displayOf(shown()).map) + 1) % maps.length]);
+    },
     i: () => setDisplay(shown(), { invert: !displayOf(shown()).invert }),
     l: () => store.merge("labels", { on: !store.get("labels").on }),
     o: () => store.merge("labels", { outline: !store.get("labels").outline }),

@@ -96,12 +96,12 @@ export function fromHash(text) {
     compareWith(compare, other);
     const image = shown();
     prepare(image);
-    const map = parts.get("m") ?? "grey";
+    const map = parts.get("m") ?? displayOf(image).map;
     const channels = displayOf(image).channels.map((one, k) => {
         const [on, low, high, colour] = (parts.get(`r${k}`) ?? "").split(",");
         return colour ? { ...one, on: on === "1", low: Number(low), high: Number(high), colour: `#${colour}` } : one;
     });
-    setDisplay(image, { map: map.replace("-", ""), invert: map.endsWith("-"), part: parts.get("part") ?? "amplitude", channels });
+    setDisplay(image, { mapChosen: parts.has("m"), map: map.replace("-", ""), invert: map.endsWith("-"), part: parts.get("part") ?? "amplitude", channels });
     const lab = numbers(parts.get("lab") ?? "");
     if (lab.length === 4 && imageOf(lab[3]))
         store.merge("labels", { on: lab[0] === 1, outline: lab[1] === 1, opacity: lab[2], image: lab[3] });

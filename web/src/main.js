@@ -31,6 +31,7 @@ async function start() {
         );
     const first = pictures()[0] ?? labels;
     store.merge("labels", { image: labels?.id ?? null, ...(first === labels ? { opacity: 1 } : {}) }); // alone: nothing below
+    if (first === labels) store.merge("volume", { labels: true });
     store.set({ image: first.id });
     showImage(first.id);
     if (fitsBeside()) compareWith("side", ALL);

@@ -1,5 +1,5 @@
 // Turns voxels into the pixels of a picture: by a colour map, by colours of channels, as RGB, or as labels.
-import { colourMap, labelIndex, LABEL_COLOURS, parts } from "./colour.js";
+import { colourMap, labelIndex, LABEL_COLOURS, OBJECTS, parts } from "./colour.js";
 
 /* A colour for each of 65536 values of a small integer type; values below zero are found at their two's complement. */
 function tableOfColours(data, low, scale, colours) {
@@ -16,6 +16,10 @@ function tableOfColours(data, low, scale, colours) {
 
 /* Values by a colour map; what is not a number stays transparent. */
 export function paintMap(data, { low, high, map, invert }, pixels) {
+    if (map === OBJECTS) {
+        for (let i = 0; i < data.length; i++) pixels[i] = data[i] ? LABEL_COLOURS[labelIndex(data[i])] : 0xff000000;
+        return;
+    }
     const colours = colourMap(map, invert),
         scale = 255 / (high - low || 1);
     if (data.BYTES_PER_ELEMENT <= 2 && data.length > 4096) {

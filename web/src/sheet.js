@@ -1,6 +1,7 @@
 // A collection as a contact sheet: small pictures that are read when they are seen, and open when clicked.
 import { html, useEffect, useRef, useStore } from "./ui.js";
 import { getJson, getVoxels } from "./api.js";
+import { OBJECTS } from "./colour.js";
 import { levelCount, sizes } from "./geometry.js";
 import { paintMap, paintRgb, picture } from "./paint.js";
 import { chosen, contrast, displayOf, openItem, shown, store } from "./state.js";
@@ -32,7 +33,9 @@ async function drawItem(canvas, collection, item) {
         getVoxels("plane", { ...fields, ...several, ...place }),
         getJson("statistics", { ...fields, ...several }),
     ]);
-    const settings = { ...displayOf(collection), ...contrast(image, statistics) };
+    const own = displayOf(collection),
+        map = statistics.objects && !own.mapChosen ? OBJECTS : own.map;
+    const settings = { ...own, map, ...contrast(image, statistics) };
     const made = picture(plane.shape, (pixels) =>
         image.rgb ? paintRgb(plane.data, settings, pixels) : paintMap(plane.data, settings, pixels),
     );

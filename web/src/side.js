@@ -1,6 +1,6 @@
 // The panel beside the planes: which image, contrast, colours, channels, labels, comparison, parameters.
 import { html, short, useStore } from "./ui.js";
-import { COLOUR_MAPS } from "./colour.js";
+import { mapsOf } from "./colour.js";
 import { isEmpty, sizes, spacing, SPACE } from "./geometry.js";
 import { Histogram } from "./histogram.js";
 import {
@@ -10,11 +10,13 @@ import {
     compareWith,
     contrast,
     displayOf,
+    inObjects,
     labelImage,
     pictures,
     sameSize,
     setChannel,
     setDisplay,
+    setMap,
     setPart,
     showImage,
     shown,
@@ -60,23 +62,16 @@ function Contrast() {
     const several = display.channels.length > 1;
     const settings = { ...one, map: display.map, invert: display.invert, colour: several ? one.colour : null };
     return html`<section aria-label="contrast"><h2>Contrast ${several ? `of ${channelName(image, k)}` : ""}</h2>
-        <${Histogram} settings=${settings} name="contrast" change=${(patch) => setChannel(image, k, patch)} />
-        <div class="row">
-            <button type="button" disabled=${!one.statistics}
-                onClick=${() => setChannel(image, k, contrast(image, one.statistics))}>Auto</button>
-            <button type="button" disabled=${!one.statistics}
-                    onClick=${() => setChannel(image, k, { low: one.statistics.min, high: one.statistics.max })}>All</button>
-            ${
-                !several &&
-                html`<${Tick} name="invert" value=${display.invert}
-                change=${(invert) => setDisplay(image, { invert })} />`
-            }
-        </div>
+        ${
+            inObjects(image)
+                ? html`<p class="quiet">A colour for each number, as of objects. Choose grey to see how large they are.</p>`
+                : html`<${Stretch} image=${image} k=${k} settings=${settings} several=${several} />`
+        }
         ${
             !several &&
             !image.rgb &&
-            html`<${Choice} name="Colours" id="map" value=${display.map} options=${COLOUR_MAPS.map((map) => [map, map])}
-            change=${(map) => setDisplay(image, { map })} />`
+            html`<${Choice} name="Colours" id="map" value=${display.map} options=${mapsOf(image).map((map) => [map, map])}
+            change=${(map) => setMap(image, map)} />`
         }
         ${
             image.complex &&
@@ -87,6 +82,23 @@ function Contrast() {
             change=${(part) => setPart(image, part)} />`
         }
     </section>`;
+}
+
+/* The histogram of a channel with the two ends of its contrast. */
+function Stretch({ image, k, settings, several }) {
+    const { statistics, invert } = settings;
+    return html`<${Histogram} settings=${settings} name="contrast" change=${(patch) => setChannel(image, k, patch)} />
+        <div class="row">
+            <button type="button" disabled=${!statistics}
+                onClick=${() => setChannel(image, k, contrast(image, statistics))}>Auto</button>
+            <button type="button" disabled=${!statistics}
+                onClick=${() => setChannel(image, k, { low: statistics.min, high: statistics.max })}>All</button>
+            ${
+                !several &&
+                html`<${Tick} name="invert" value=${invert}
+                change=${(value) => setDisplay(image, { invert: value })} />`
+            }
+        </div>`;
 }
 
 const channelName = (image, k) => image.channels?.[k]?.name || `channel ${k}`;
@@ -187,7 +199,7 @@ export function Side({ children }) {
             html`<${Choice} name="Image" id="image" value=${image} options=${list.map(({ id, name }) => [id, name])}
             change=${(id) => showImage(Number(id))} />`
         }
-        ${list.length === 1 && html`<h2 class="name">${shown().name}</h2>`}
+        ${list.length <= 1 && html`<h2 class="name">${shown().name}</h2>`}
         <${About} /><${Parameters} /><${Contrast} /><${Channels} /><${Labels} />${children}<${Compare} />
         <section aria-label="planes"><h2>Planes</h2><div class="row">
             <${Tick} name="cross-hair" value=${crosshair} change=${(on) => store.set({ crosshair: on })} />

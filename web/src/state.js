@@ -6,7 +6,7 @@
 import { clamp, Store } from "./ui.js";
 import { getJson, readable } from "./api.js";
 import { channelCount, middle, ratio, sizes, sliders } from "./geometry.js";
-import { channelColour } from "./colour.js";
+import { channelColour, OBJECTS } from "./colour.js";
 
 export const store = new Store({
     session: null,
@@ -59,7 +59,7 @@ export function sameSize(one, other) {
 /* The fields of a request that say which part of an image is meant, besides the place in space. */
 export function chosen(image) {
     const { along, item, value, parameters, display } = store.values;
-    const fields = { image: image.id, of: image.serial, ...readable(image) };
+    const fields = { image: image.id, of: image.serial, ...readable(image, image.role === "labels" || inObjects(image)) };
     for (const { name, size } of sliders(image)) fields[name] = clamp(along[name] ?? 0, 0, size - 1);
     if (image.collection) fields.item = item;
     if (image.values) {
@@ -73,6 +73,10 @@ export function chosen(image) {
 export function displayOf(image) {
     return store.get("display")[image.id];
 }
+
+/* Whether each number of an image has a colour of its own. */
+export const inObjects = (image) => displayOf(image)?.map === OBJECTS;
+export const setMap = (image, map) => setDisplay(image, { map, mapChosen: true });
 
 export function setDisplay(image, patch) {
     const display = store.get("display");
@@ -95,7 +99,7 @@ export function prepare(image) {
         high: image.channels?.[k]?.range?.[1] ?? null,
         statistics: null,
     }));
-    setDisplay(image, { map: "grey", invert: false, part: "amplitude", channel: 0, channels });
+    setDisplay(image, { map: "grey", mapChosen: false, invert: false, part: "amplitude", channel: 0, channels });
 }
 
 /* Asks for minimum, maximum and histogram; sets the contrast where none was chosen yet, or always. */
@@ -109,11 +113,18 @@ export async function loadStatistics(image, always = false) {
                 const known = displayOf(image).channels[c];
                 const fresh = always || known.low === null || known.high === null;
                 setChannel(image, c, { statistics, ...(fresh ? contrast(image, statistics) : {}) });
+                if (fresh && !several) guessMap(image, statistics);
             } catch (error) {
                 say(error.message);
             }
         }),
     );
+}
+
+/* What looks like numbers of objects gets their colours, until a map is chosen. */
+function guessMap(image, { objects }) {
+    const { map, mapChosen } = displayOf(image);
+    if (!mapChosen && image.role !== "labels" && (objects || map === OBJECTS)) setDisplay(image, { map: objects ? OBJECTS : "grey" });
 }
 
 /* The contrast that is chosen by itself: 0.1 to 99.9 %, all of it where that is nothing, and a full turn for a phase. */

@@ -5,7 +5,7 @@ import { colourMap, labelIndex, LABEL_COLOURS, parts } from "./colour.js";
 import { levelCount, sizes, stretch } from "./geometry.js";
 import { MODES, RayCaster } from "./raycast.js";
 import { Choice, Slider, Tick } from "./side.js";
-import { chosen, displayOf, labelImage, say, shown, store } from "./state.js";
+import { chosen, displayOf, inObjects, labelImage, say, shown, store } from "./state.js";
 import { isBusy } from "./viewport.js";
 
 const BUDGET = 256 ** 3; // voxels
@@ -118,8 +118,10 @@ class VolumeView {
         if (of(["volume", "display", "values"])) this.moved();
     }
 
+    /* The image whose numbers are objects, if they are what is shown. */
     get labels() {
-        return store.get("volume").labels ? labelImage() : null;
+        if (store.get("volume").labels && labelImage()) return labelImage();
+        return shown() && inObjects(shown()) ? shown() : null;
     }
 
     /* A text that says what should be loaded. */
