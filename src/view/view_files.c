@@ -2,6 +2,7 @@
 #include "view/view_files.h"
 #include "view/view_parts.h"
 #include "view/view_statistics.h"
+#include <dirent.h>
 #include <fovea/describe.h>
 #include <stdlib.h>
 
@@ -50,6 +51,31 @@ fv_status fv_view_files_table(fv_view_files *f, const char *path, fv_error *erro
     return FV_OK;
 }
 
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+
+/* All images of a folder that is none itself, as a collection; *count 0: there are none. */
+static fv_status add_folder(fv_view_files *f, const char *path, int *count, fv_error *error) {
+    struct dirent  **entries = NULL;
+    const fv_format *format;
+    int              found = scandir(path, &entries, NULL, by_name);
+    char           **paths = fv__calloc((size_t)FV_MAX(found, 1) * sizeof *paths);
+    *count = 0;
+    for (int i = 0; i < found; i++) {
+        bool  hidden = entries[i]->d_name[0] == '.';
+        char *name = fv__sprintf("%s/%s", path, entries[i]->d_name);
+        if (!hidden && !fv_view_is_table(name) && fv__format_for_reading(name, &format, NULL) == FV_OK)
+            paths[(*count)++] = name;
+        else
+            free(name);
+        free(entries[i]);
+    }
+    free(entries);
+    fv_status status = *count ? fv_view_files_collection(f, path, paths, *count, error) : FV_OK;
+    for (int i = 0; i < *count; i++) free(paths[i]);
+    free(paths);
+    return status;
+}
+
 fv_status fv_view_files_add(fv_view_files *f, const char *path, const char *inside, const char *value, fv_error *error) {
     if (fv__path_has_extension(path, "fov")) {
         FV_TRY(check_room(f, error));
@@ -58,6 +84,12 @@ fv_status fv_view_files_add(fv_view_files *f, const char *path, const char *insi
         return FV_OK;
     }
     if (fv_view_is_run(path)) return fv_view_files_run(f, path, error);
+    const fv_format *format;
+    int              count;
+    if (fv__path_is_folder(path) && fv__format_for_reading(path, &format, NULL) != FV_OK) {
+        FV_TRY(add_folder(f, path, &count, error));
+        if (count) return FV_OK;
+    }
     return fv_view_is_table(path) ? fv_view_files_table(f, path, error) : fv_view_files_image(f, path, inside, false, error);
 }
 

@@ -319,6 +319,23 @@ def collections_are_seen_item_by_item(folder):
 
 
 @test
+def a_folder_is_the_collection_of_its_images(folder):
+    place = pathlib.Path(folder, "plate")
+    place.mkdir()
+    for k, name in enumerate(("b.npy", "a.npy", ".hidden.npy")):
+        save(place, name, numpy.full((4, 5), k, "u1"))
+    (place / "notes.txt").write_text("none of them")
+    (place / "t.csv").write_text("label\n1\n")
+    with View("plate", folder=folder) as view:
+        image, = view.json("/api/session")["images"]
+        assert image["collection"] == ["a.npy", "b.npy"], image
+        assert (view.plane(image=0, axis="z", index=0, item=1) == 0).all()
+    (place / "a.npy").unlink()
+    (place / "b.npy").unlink()
+    run("view", "plate", folder=folder, code=2)
+
+
+@test
 def spacing_orientation_and_channels_are_told(folder):
     save(folder, "a.npy", RANDOM.integers(0, 99, (5, 6, 7), dtype=numpy.int16))
     import nibabel
