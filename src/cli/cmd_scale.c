@@ -225,6 +225,7 @@ static int simulate(const scale_options *o, fv_pipeline *pipeline, const int *wo
     if (status == FV_OK) status = fv_simulate(pipeline, &asked, &s, &error);
     if (status == FV_OK && o->json) print_simulation_json(s);
     if (status == FV_OK && !o->json) print_simulation(s);
+    if (folder) title = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder; /* also of the last run, which has no name yet */
     if (status == FV_OK) status = fv_simulation_save(s, o->output, title, &error);
     if (status == FV_OK && !o->quiet) fprintf(stderr, "fovea: a page, a table and a picture are in %s\n", o->output);
     fv_simulation_free(s);
@@ -244,7 +245,7 @@ static int run(const void *options_, int nargs, char **args) {
         fv_complain("scale", "--run is for --simulate: a recorded run is replayed and not measured again");
         return FV_EXIT_REFUSED;
     }
-    if (o->simulate && o->run) return simulate(o, NULL, workers, count, o->run);
+    if (o->simulate && o->run) return simulate(o, NULL, workers, count, NULL);
     fv_pipeline *pipeline = fv_pipeline_from_options("scale", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     if (o->simulate) {

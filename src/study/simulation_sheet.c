@@ -13,11 +13,13 @@ const char *fv_simulation_sentence(const fv_simulation *s, char text[FV_SIMULATI
     int n = snprintf(text, FV_SIMULATION_SENTENCE,
                      "Worth it: up to %d worker%s (%d node%s), which are busy at least half of the time%s. ", s->worth,
                      s->worth == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", s->worth == last ? ", and perhaps more" : "");
-    int room = FV_SIMULATION_SENTENCE - n;
-    if (s->fastest < last && n > 0 && room > 0)
-        snprintf(text + n, (size_t)room, "Beyond %d workers it does not become faster.", s->fastest);
-    else if (n > 0 && room > 0)
-        snprintf(text + n, (size_t)room, "It becomes faster up to the most that was asked for, %d.", last);
+    n += s->fastest < last ? snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n, "Beyond %d workers it does not become faster.",
+                                      s->fastest)
+                           : snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n,
+                                      "It becomes faster up to the most that was asked for, %d.", last);
+    if (s->nrows)
+        snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n, " With %d, what hinders most is %s.", last,
+                 s->rows[s->nrows - 1].bottleneck);
     return text;
 }
 
@@ -100,16 +102,20 @@ static fv_drawing *draw(const fv_simulation *s) {
     return drawing;
 }
 
-static void put_row(fv_bytes *out, const fv_simulated *r) {
-    const double parts[] = { r->compute, r->disk, r->handing, r->start, r->straggle, r->lost, r->idle };
-    char         words[FV_WORDS];
+static void put_answer(fv_bytes *out, const fv_simulated *r) {
+    char words[FV_WORDS];
     fv__bytes_printf(out, "<tr><td class=\"n\">%d</td><td class=\"n\">%d</td><td class=\"n\">%s</td>", r->workers, r->nodes,
                      fv__say_seconds(r->seconds, words));
-    fv__bytes_printf(out, "<td class=\"n\">%.1f</td><td class=\"n\">%.1f %%</td>", r->speedup, 100 * r->efficiency);
-    for (int i = 0; i < FV_COUNT(parts); i++) fv__bytes_printf(out, "<td class=\"n\">%.1f</td>", 100 * parts[i]);
-    fv__bytes_printf(out, "<td>");
+    fv__bytes_printf(out, "<td class=\"n\">%.1f</td><td class=\"n\">%.1f %%</td><td>", r->speedup, 100 * r->efficiency);
     fv__html_text(out, r->bottleneck);
     fv__bytes_printf(out, "</td></tr>\n");
+}
+
+static void put_parts(fv_bytes *out, const fv_simulated *r) {
+    const double parts[] = { r->compute, r->disk, r->handing, r->start, r->straggle, r->lost, r->idle };
+    fv__bytes_printf(out, "<tr><td class=\"n\">%d</td>", r->workers);
+    for (int i = 0; i < FV_COUNT(parts); i++) fv__bytes_printf(out, "<td class=\"n\">%.1f</td>", 100 * parts[i]);
+    fv__bytes_printf(out, "</tr>\n");
 }
 
 static void put_page(const fv_simulation *s, const char *title, fv_drawing *drawing, fv_bytes *out) {
@@ -132,10 +138,13 @@ static void put_page(const fv_simulation *s, const char *title, fv_drawing *draw
     fv__bytes_printf(out, "</td></tr>\n</table>\n<h2>Time and efficiency (simulated)</h2>\n");
     fv__drawing_svg(drawing, out);
     fv__bytes_printf(
-        out, "<h2>Where the time of the workers goes, in per cent (simulated)</h2>\n<table><tr><th>workers</th><th>nodes</th>"
-             "<th>time</th><th>speed-up</th><th>efficiency</th><th>work</th><th>disk</th><th>handing out</th><th>start</th>"
-             "<th>slow</th><th>failed</th><th>idle</th><th>what hinders most</th></tr>\n");
-    for (int i = 0; i < s->nrows; i++) put_row(out, &s->rows[i]);
+        out, "<table><tr><th>workers</th><th>nodes</th><th>time</th><th>speed-up</th><th>efficiency</th>"
+             "<th>what hinders most</th></tr>\n");
+    for (int i = 0; i < s->nrows; i++) put_answer(out, &s->rows[i]);
+    fv__bytes_printf(out, "</table>\n<h2>Where the time of the workers goes, in per cent (simulated)</h2>\n<table><tr><th>workers</th>"
+                          "<th>work</th><th>disk or network</th><th>handing out</th><th>start</th><th>slow</th><th>failed</th>"
+                          "<th>idle</th></tr>\n");
+    for (int i = 0; i < s->nrows; i++) put_parts(out, &s->rows[i]);
     fv__bytes_printf(out, "</table>\n");
     fv__page_end(out);
 }

@@ -16,12 +16,16 @@ function layout(part) {
     for (const node of part.nodes)
         for (const input of node.in ?? []) if (graph.hasNode(String(input))) graph.setEdge(String(input), String(node.id));
     dagre.layout(graph);
-    const { width = 100, height = 60 } = graph.graph();
+    const { width = 100, height = 60 } = graph.graph(),
+        lines = graph.edges().map((edge) => graph.edge(edge).points),
+        heights = lines.flat().map(({ y }) => y); // lines may pass above and below all boxes
+    const top = Math.min(0, ...heights.map((y) => y - 6));
     const made = {
         width,
-        height,
+        top,
+        height: Math.max(height, ...heights.map((y) => y + 6)) - top,
         boxes: new Map(part.nodes.map(({ id }) => [id, graph.node(String(id))])),
-        lines: graph.edges().map((edge) => graph.edge(edge).points),
+        lines,
     };
     layouts.set(key, made);
     return made;
@@ -29,11 +33,11 @@ function layout(part) {
 
 export function Graph({ part }) {
     if (!part.nodes?.length) return null;
-    const { width, height, boxes, lines } = layout(part),
+    const { width, top, height, boxes, lines } = layout(part),
         most = Math.max(1e-9, ...part.nodes.map(({ seconds }) => seconds ?? 0));
     return html`<section class="card wide" aria-label=${`graph of ${part.title}`}><h2>${part.title}</h2>
         <div class="scroll" tabindex="0" role="region" aria-label=${`steps of ${part.title}`}>
-        <svg class="graph" width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img"
+        <svg class="graph" width=${width} height=${height} viewBox=${`0 ${top} ${width} ${height}`} role="img"
              aria-label=${part.nodes.map(({ op, fraction }) => `${op} ${Math.round((fraction ?? 0) * 100)} %`).join(", ")}>
             ${lines.map((points) => html`<polyline points=${points.map(({ x, y }) => `${x},${y}`).join(" ")} />`)}
             ${part.nodes.map((node) => {
