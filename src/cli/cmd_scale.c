@@ -225,7 +225,8 @@ static int simulate(const scale_options *o, fv_pipeline *pipeline, const int *wo
     if (status == FV_OK) status = fv_simulate(pipeline, &asked, &s, &error);
     if (status == FV_OK && o->json) print_simulation_json(s);
     if (status == FV_OK && !o->json) print_simulation(s);
-    if (folder) title = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder; /* also of the last run, which has no name yet */
+    if (folder)
+        title = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder; /* also of the last run, which has no name yet */
     if (status == FV_OK) status = fv_simulation_save(s, o->output, title, &error);
     if (status == FV_OK && !o->quiet) fprintf(stderr, "fovea: a page, a table and a picture are in %s\n", o->output);
     fv_simulation_free(s);

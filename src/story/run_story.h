@@ -130,8 +130,8 @@ typedef struct fv_story_file {
 } fv_story_file;
 fv_story_file *fv__story_outputs(const fv_story *story, int *count);
 void           fv__story_outputs_free(fv_story_file *files, int count);
-/* Whether what a record names may be opened or asked for. Never an address: a record can come from anybody, and whoever looks at it
- * must not be made to ask other machines. */
+/* Whether what a record names may be opened or asked for. Never an address: a record can come from anybody, and whoever looks
+ * at it must not be made to ask other machines. */
 bool fv__story_may_open(const char *path);
 /* Devices that tasks of all attempts were lent. */
 fv_lease_facts fv__story_leases(const fv_story *story);

@@ -118,7 +118,8 @@ static double longest_chain(const fv_sim_work *w) {
 fv_status fv__sim_work_make(fv_sim_record *r, fv_sim_size size, fv_sim_work *w, fv_error *error) {
     r->count = once(r->tasks, r->count);
     int64_t units = units_of(r->tasks, r->count), copies = units > 1 ? 1 : FV_MAX(size.times, 1);
-    int64_t again = FV_MAX(size.volumes, 1) * (units > 1 ? FV_MAX(size.times, 1) : 1), most = size.most > 0 ? size.most : MOST_TASKS;
+    int64_t again = FV_MAX(size.volumes, 1) * (units > 1 ? FV_MAX(size.times, 1) : 1),
+            most = size.most > 0 ? size.most : MOST_TASKS;
     int64_t stages = 0; /* with tasks: each of them has a batch of its own */
     for (int64_t i = 0; i < r->count; i++)
         stages += !i || r->tasks[i].item != r->tasks[i - 1].item || r->tasks[i].stage != r->tasks[i - 1].stage;

@@ -14,14 +14,14 @@
 typedef struct fv_sim_record {
     fv_task_facts      *tasks; /* in any order, and perhaps twice; are put in order */
     int64_t             count;
-    const fv_run_graph *graph; /* NULL: no stage needs another */
+    const fv_run_graph *graph;            /* NULL: no stage needs another */
     double              seconds, merging; /* of the whole run; of it, in ends of stages */
     int                 workers;
 } fv_sim_record;
 
 /* times: as if there were so many times as many items, or for a single image as many times as many chunks. volumes: and so many
- * of them that do not wait for each other. 0: 1. most: tasks that are played; where there are more, each stands for several of its
- * stage that follow each other on one worker. 0: 4,000,000.
+ * of them that do not wait for each other. 0: 1. most: tasks that are played; where there are more, each stands for several of
+ * its stage that follow each other on one worker. 0: 4,000,000.
  */
 typedef struct fv_sim_size {
     int64_t times, volumes, most;

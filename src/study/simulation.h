@@ -37,11 +37,11 @@ typedef struct fv_simulated {
 typedef struct fv_simulation {
     fv_simulated *rows; /* by workers */
     int           nrows;
-    int64_t       tasks;    /* that are played */
-    int64_t       together; /* tasks of the run that one of them stands for, at most */
+    int64_t       tasks;     /* that are played */
+    int64_t       together;  /* tasks of the run that one of them stands for, at most */
     double        all_tasks; /* of the run */
-    double        one;      /* seconds on one worker, as simulated */
-    double        measured; /* seconds of what was recorded, on `recorded` workers */
+    double        one;       /* seconds on one worker, as simulated */
+    double        measured;  /* seconds of what was recorded, on `recorded` workers */
     int           recorded;
     double        measured_two, predicted_two; /* the check; 0: there was none */
     int           worth;                       /* the most workers that are still half busy */

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 
 const char *fv_simulation_sentence(const fv_simulation *s, char text[FV_SIMULATION_SENTENCE]) {
-    int last = s->nrows ? s->rows[s->nrows - 1].workers : 1, nodes = (s->worth + s->cores - 1) / s->cores;
-    int n = snprintf(text, FV_SIMULATION_SENTENCE,
-                     "Worth it: up to %d worker%s (%d node%s), which are busy at least half of the time%s. ", s->worth,
+    int  last = s->nrows ? s->rows[s->nrows - 1].workers : 1, nodes = (s->worth + s->cores - 1) / s->cores;
+    int  n = snprintf(text, FV_SIMULATION_SENTENCE,
+                      "Worth it: up to %d worker%s (%d node%s), which are busy at least half of the time%s. ", s->worth,
                      s->worth == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s", s->worth == last ? ", and perhaps more" : "");
-    n += s->fastest < last ? snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n, "Beyond %d workers it does not become faster.",
-                                      s->fastest)
-                           : snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n,
-                                      "It becomes faster up to the most that was asked for, %d.", last);
+    bool ends = s->fastest < last;
+    n += snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n,
+                  ends ? "Beyond %d workers it does not become faster."
+                       : "It becomes faster up to the most that was asked for, %d.",
+                  ends ? s->fastest : last);
     if (s->nrows)
         snprintf(text + n, FV_SIMULATION_SENTENCE - (size_t)n, " With %d, what hinders most is %s.", last,
                  s->rows[s->nrows - 1].bottleneck);
@@ -137,12 +138,12 @@ static void put_page(const fv_simulation *s, const char *title, fv_drawing *draw
     fv__html_text(out, fv_simulation_assumed(s, sentence));
     fv__bytes_printf(out, "</td></tr>\n</table>\n<h2>Time and efficiency (simulated)</h2>\n");
     fv__drawing_svg(drawing, out);
-    fv__bytes_printf(
-        out, "<table><tr><th>workers</th><th>nodes</th><th>time</th><th>speed-up</th><th>efficiency</th>"
-             "<th>what hinders most</th></tr>\n");
+    fv__bytes_printf(out, "<table><tr><th>workers</th><th>nodes</th><th>time</th><th>speed-up</th><th>efficiency</th>"
+                          "<th>what hinders most</th></tr>\n");
     for (int i = 0; i < s->nrows; i++) put_answer(out, &s->rows[i]);
-    fv__bytes_printf(out, "</table>\n<h2>Where the time of the workers goes, in per cent (simulated)</h2>\n<table><tr><th>workers</th>"
-                          "<th>work</th><th>disk or network</th><th>handing out</th><th>start</th><th>slow</th><th>failed</th>"
+    fv__bytes_printf(out, "</table>\n<h2>Where the time of the workers goes, in per cent (simulated)</h2>\n"
+                          "<table><tr><th>workers</th><th>work</th><th>disk or network</th><th>handing "
+                          "out</th><th>start</th><th>slow</th><th>failed</th>"
                           "<th>idle</th></tr>\n");
     for (int i = 0; i < s->nrows; i++) put_parts(out, &s->rows[i]);
     fv__bytes_printf(out, "</table>\n");

@@ -11,9 +11,7 @@ typedef struct {
     int    count;
 } list;
 
-static bool is_there(const char *path) {
-    return fv__story_may_open(path) && (fv__file_exists(path) || fv__path_is_folder(path));
-}
+static bool is_there(const char *path) { return fv__story_may_open(path) && (fv__file_exists(path) || fv__path_is_folder(path)); }
 
 /* Takes the path over, unless it is there already or no such file is. */
 static void keep(list *l, char *path) {

@@ -148,8 +148,8 @@ bool fv_view_named_like_labels(const char *path) {
     return found;
 }
 
-/* Numbers of objects are whole, not below 0, several, and mostly equal to their neighbours. The values are sorted. Where neither the
- * name nor the type says so, nearly all neighbours have to be equal, as of a few classes of tissue. */
+/* Numbers of objects are whole, not below 0, several, and mostly equal to their neighbours. Where neither the name nor the type
+ * says so, nearly all neighbours have to be equal, as of a few classes of tissue. The values are sorted. */
 static bool looks_like_labels(const fv_view_source *s, const values *v) {
     int  bytes = (int)fv_dtype_size(s->type.dtype), distinct = 0;
     bool whole = fv_dtype_is_integer(s->type.dtype) && s->type.dtype != FV_BOOL && s->colour < 0;

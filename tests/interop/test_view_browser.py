@@ -131,13 +131,19 @@ def heads_are_up_and_the_scale_is_that_of_the_file(folder):
 
 @long
 def a_run_is_watched(folder):
-    lines = ['scan = phantom("cells", [20, 100, 100])', "smooth = gaussian(scan, 2)", 'write(label(smooth > 60), "cells.npy")']
+    lines = ['scan = phantom("cells", [20, 100, 100])', "smooth = gaussian(scan, 2)", "cells = label(smooth > otsu(smooth))",
+             'write(cells, "cells.npy")', 'write(measure(cells, scan), "cells.csv")']
     write(folder, "\n".join(lines))
     with view("--web", folder=folder, command="watch") as link:
         for scheme in ("dark", "light"):
             with Page(link, ready="document.querySelector('.graph')", scheme=scheme) as page:
                 steps = page.text(".graph")
                 assert all(step in steps for step in ("phantom", "gaussian", "label")), steps
+                cut = page.evaluate("""(() => {
+                    const { y, height } = document.querySelector('.graph').viewBox.baseVal;
+                    const lines = [...document.querySelectorAll('.graph polyline')].flatMap((line) => [...line.points]);
+                    return lines.filter((point) => point.y < y || point.y > y + height).length; })()""")
+                assert cut == 0, "lines leave the picture"
                 assert "done" in page.text("h2.state").lower() and "cells.npy" in page.text("[aria-label=results]")
                 assert page.serious() == [] and page.complaints() == [], (page.serious(), page.complaints())
 

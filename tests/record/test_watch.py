@@ -176,8 +176,8 @@ def follow_link(link, process):
 @contextlib.contextmanager
 def watched(folder, *words):
     """`fovea watch --web` of the last run, or other words that give a link: who has its cookie, and its address."""
-    watcher = subprocess.Popen([FOVEA, *(words or ("watch", "--web"))], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
+    watcher = subprocess.Popen([FOVEA, *(words or ("watch", "--web"))], cwd=folder, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         link = watcher.stdout.readline().strip()
         if not link:
