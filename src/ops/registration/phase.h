@@ -3,7 +3,8 @@
  * The product of one spectrum with the other's conjugate has a phase that grows with frequency as the shift. Its amplitude is
  * halved in the logarithm (between correlation and phase correlation), weighted up with the frequency, and down where noise is
  * stronger than the picture: what comes back has its peak where the images fit best. It is smooth, so that its values between
- * voxels follow from a few around the peak: as upsampling it there, without end (Guizar-Sicairos and others, 2008). A large shift
+ * voxels follow from a few around the peak: as upsampling it there, without end (Guizar-Sicairos and others, 2008). The weight
+ * leaves next to nothing of the upper half of the frequencies, so long axes are compared at half their resolution. A large shift
  * is found twice, the second time from the part that both images show. The window at the borders of both images stays where it is
  * while the picture moves, and pulls a smooth picture towards no shift by up to a quarter of a voxel: the images themselves then
  * decide, see shift_refinement.c.
@@ -18,14 +19,15 @@
 
 typedef struct fv_phase {
     int          n;
-    int64_t      size[3], padded[3]; /* voxels along x, y, z; of a plane 1 along z */
+    int64_t      size[3], padded[3]; /* voxels along x, y, z; of a plane 1 along z; numbers of the spectra */
+    int          bin[3];             /* voxels that become one before they are compared: 1 or 2 */
     const float *moving, *fixed;     /* x fastest */
     float       *room[2];            /* for those that do not lie in memory like this */
     double      *data;               /* complex, of the padded size; then rows of the correlation (spectrum.h) */
     fv_spectrum  axis[3];            /* slowest first */
     void        *memory[3];
     double      *taper[3], *square[3], *weight[3]; /* along x, y, z: of the window, the frequency's square and its weight */
-    float       *line[10];                         /* for fv__shift_refine: rows, with a few voxels around */
+    float       *line[10];                         /* rows, with a few voxels around */
 } fv_phase;
 
 /* What of both images is compared: voxel start + i of fixed and start + offset + i of moving, i below count. */

@@ -4,11 +4,13 @@
 #include "ops/registration/phase.h"
 
 static const double turn = 0x1.921fb54442d18p+2, band = 0.12;
+enum { LONG = 512, MARGIN = 16 }; /* an axis that is compared at half its resolution; room before a line of voxels */
 
 void fv__phase_lay_out(fv_phase *p, fv_scratch *pieces) {
     int64_t voxels = 1, all = 1;
     for (int c = 0; c < 3; c++) {
-        p->padded[c] = p->size[c] > 1 ? fv__spectrum_direct_length(p->size[c]) : 1;
+        p->bin[c] = p->size[c] >= LONG ? 2 : 1;
+        p->padded[c] = p->size[c] > 1 ? fv__spectrum_direct_length(p->size[c] / p->bin[c]) : 1;
         voxels *= p->size[c];
         all *= p->padded[c];
     }
@@ -76,29 +78,63 @@ static double mean_of(const fv_phase *p, const float *image, const fv_overlap *o
     return sum[0] / (double)(o->count[0] * o->count[1] * o->count[2]);
 }
 
-static void fill_row(const fv_phase *p, const fv_overlap *o, const double mean[2], int64_t z, int64_t y) {
-    const float *moving = row_of(p, p->moving, o, true, z, y), *fixed = row_of(p, p->fixed, o, false, z, y);
-    double      *to = p->data + 2 * (z * p->padded[1] + y) * p->padded[0], high = p->taper[2][z] * p->taper[1][y];
-    int64_t      count = o->count[0];
-    for (int64_t x = 0; x < count; x++) {
-        double window = high * p->taper[0][x];
-        to[2 * x] = ((double)moving[x] - mean[0]) * window;
-        to[2 * x + 1] = ((double)fixed[x] - mean[1]) * window;
-    }
-    memset(to + 2 * count, 0, (size_t)(2 * (p->padded[0] - count)) * sizeof *to);
+/* What becomes one number along an axis: voxels 2 i - 1 to 2 i + 2, which keep little that half the resolution could mistake. */
+static const float kernel[2][4] = { { 1 }, { 0.125F, 0.375F, 0.375F, 0.125F } };
+static int         taps_of(int bin) { return bin == 2 ? 4 : 1; }
+static int64_t     voxel_of(int bin, int64_t i, int tap, int64_t count) {
+    return bin == 2 ? FV_MAX(FV_MIN(2 * i - 1 + tap, count - 1), 0) : i;
+}
+
+/* The window where the resolution is halved. */
+static double taper_at(const fv_phase *p, int c, int64_t i) {
+    return p->bin[c] == 2 ? (p->taper[c][2 * i] + p->taper[c][2 * i + 1]) / 2 : p->taper[c][i];
+}
+
+/* Row y of plane z, halved along y and z where these are, with the voxels at its ends once more around it. */
+static const float *add_rows(const fv_phase *p, const float *image, const fv_overlap *o, bool moving, int64_t z, int64_t y) {
+    float  *line = p->line[0] + MARGIN;
+    int64_t n = o->count[0];
+    memset(line, 0, (size_t)n * sizeof *line);
+    for (int k = 0; k < taps_of(p->bin[2]); k++)
+        for (int j = 0; j < taps_of(p->bin[1]); j++) {
+            float        weight = kernel[p->bin[2] - 1][k] * kernel[p->bin[1] - 1][j];
+            const float *row = row_of(p, image, o, moving, voxel_of(p->bin[2], z, k, o->count[2]),
+                                      voxel_of(p->bin[1], y, j, o->count[1]));
+            for (int64_t x = 0; x < n; x++) line[x] += weight * row[x];
+        }
+    line[-1] = line[0];
+    line[n] = line[n + 1] = line[n - 1];
+    return line;
+}
+
+/* One image's part of a row of numbers: every other of `to`. */
+static void fill_row(const fv_phase *p, const fv_overlap *o, bool moving, double mean, int64_t z, int64_t y, double *to) {
+    const float *image = moving ? p->moving : p->fixed;
+    double       high = taper_at(p, 2, z) * taper_at(p, 1, y);
+    int64_t      count = o->count[0] / p->bin[0];
+    bool         plain = p->bin[0] * p->bin[1] * p->bin[2] == 1;
+    const float *row = plain ? row_of(p, image, o, moving, z, y) : add_rows(p, image, o, moving, z, y);
+    if (p->bin[0] == 1)
+        for (int64_t x = 0; x < count; x++) to[2 * x] = ((double)row[x] - mean) * (high * p->taper[0][x]);
+    else
+        for (int64_t x = 0; x < count; x++) {
+            float value = (row[2 * x - 1] + row[2 * x + 2]) * kernel[1][0] + (row[2 * x] + row[2 * x + 1]) * kernel[1][1];
+            to[2 * x] = ((double)value - mean) * (high * taper_at(p, 0, x));
+        }
 }
 
 /* Moving as real parts and fixed as imaginary ones; nothing around them. */
 static void fill_data(const fv_phase *p, const fv_overlap *o) {
     const double mean[2] = { mean_of(p, p->moving, o, true), mean_of(p, p->fixed, o, false) };
+    int64_t      count[3];
+    for (int c = 0; c < 3; c++) count[c] = o->count[c] / p->bin[c];
     fill_tapers(p, o);
     for (int64_t z = 0; z < p->padded[2]; z++)
         for (int64_t y = 0; y < p->padded[1]; y++) {
             double *row = p->data + 2 * (z * p->padded[1] + y) * p->padded[0];
-            if (z < o->count[2] && y < o->count[1])
-                fill_row(p, o, mean, z, y);
-            else
-                memset(row, 0, (size_t)(2 * p->padded[0]) * sizeof *row);
+            int64_t filled = z < count[2] && y < count[1] ? count[0] : 0;
+            for (int side = 0; side < 2 && filled; side++) fill_row(p, o, !side, mean[side], z, y, row + side);
+            memset(row + 2 * filled, 0, (size_t)(2 * (p->padded[0] - filled)) * sizeof *row);
         }
 }
 
@@ -106,7 +142,7 @@ static void prepare(fv_phase *p) {
     for (int c = 0; c < p->n; c++) FV_ISA_NAME(fv__spectrum_prepare)(&p->axis[p->n - 1 - c], p->padded[c], p->memory[c]);
     for (int c = 0; c < 3; c++)
         for (int64_t k = 0; k < p->padded[c]; k++) {
-            double frequency = (double)(2 * k > p->padded[c] ? k - p->padded[c] : k) / (double)p->padded[c];
+            double frequency = (double)(2 * k > p->padded[c] ? k - p->padded[c] : k) / (double)(p->padded[c] * p->bin[c]);
             p->square[c][k] = frequency * frequency;
             p->weight[c][k] = fv__exp(-frequency * frequency / (2 * band * band));
         }
@@ -168,7 +204,7 @@ static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
         place[p->n - 1 - c] = 2 * peak[c] > p->padded[c] ? peak[c] - p->padded[c] : peak[c];
     }
     FV_ISA_NAME(fv__correlation_refine)(&whole, place, at);
-    for (int c = 0; c < 3; c++) shift[c] = c < p->n ? (double)offset[c] + at[p->n - 1 - c] : 0;
+    for (int c = 0; c < 3; c++) shift[c] = c < p->n ? (double)offset[c] + at[p->n - 1 - c] * p->bin[c] : 0;
     return true;
 }
 

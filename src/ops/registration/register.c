@@ -529,7 +529,7 @@ const fv_op FV_OP(register) = {
                "t = register(moving, fixed)\n"
                "write(t, \"t.tfm\")\n"
                "transform(moving, t, onto = fixed) |> write(\"aligned.nii.gz\")",
-    .version = 6,
+    .version = 7,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(registering),

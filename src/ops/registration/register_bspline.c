@@ -219,7 +219,7 @@ const fv_op FV_OP(register_bspline) = {
                "moving = gaussian(shift(fixed, [1.5, -2], mode = \"mirror\"), 1)\n"
                "t = register_bspline(moving, fixed, register(moving, fixed, kind = \"shift\"), grid = 25)\n"
                "transform(moving, t, onto = fixed) |> write(\"aligned.tif\")",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(bending_to),

@@ -34,17 +34,54 @@ void fv__voxels_visit(const fv_block *block, const fv_physical *place, const fv_
     }
 }
 
+/* In so many sums, which a processor makes at once. */
+enum { SUMS = 8 };
+
+typedef struct {
+    double sum[SUMS], squares[SUMS], moment[SUMS], low[SUMS], high[SUMS], odd[SUMS];
+} row_sums;
+
+/* odd becomes nan by a value that is not finite. */
+static void add_value(row_sums *s, int l, double value, double place) {
+    s->sum[l] += value;
+    s->squares[l] += value * value;
+    s->moment[l] += value * place;
+    s->low[l] = value < s->low[l] ? value : s->low[l];
+    s->high[l] = value > s->high[l] ? value : s->high[l];
+    s->odd[l] += value - value;
+}
+
 static void summarize_row(void *context, const float *row, int64_t n, const int64_t at[3], int along) {
     fv_voxel_summary *m = context;
-    for (int64_t i = 0; i < n; i++) {
-        double value = (double)row[i];
-        m->finite = m->finite && isfinite(value);
-        m->sum += value;
-        m->squares += value * value;
-        m->low = FV_MIN(m->low, value);
-        m->high = FV_MAX(m->high, value);
-        for (int c = 0; c < 3; c++) m->moment[c] += value * (double)(at[c] + (c == along ? i : 0));
+    row_sums          s = { { 0 } };
+    double            place[SUMS];
+    int64_t           i = 0;
+    for (int l = 0; l < SUMS; l++) {
+        place[l] = l;
+        s.low[l] = INFINITY;
+        s.high[l] = -INFINITY;
     }
+    for (; i + SUMS <= n; i += SUMS)
+        for (int l = 0; l < SUMS; l++) {
+            add_value(&s, l, (double)row[i + l], place[l]);
+            place[l] += SUMS;
+        }
+    for (; i < n; i++) add_value(&s, 0, (double)row[i], (double)i);
+    for (int step = SUMS / 2; step > 0; step /= 2)
+        for (int l = 0; l < step; l++) {
+            s.sum[l] += s.sum[l + step];
+            s.squares[l] += s.squares[l + step];
+            s.moment[l] += s.moment[l + step];
+            s.odd[l] += s.odd[l + step];
+        }
+    m->finite = m->finite && s.odd[0] == 0;
+    m->sum += s.sum[0];
+    m->squares += s.squares[0];
+    for (int l = 0; l < SUMS; l++) {
+        m->low = FV_MIN(m->low, s.low[l]);
+        m->high = FV_MAX(m->high, s.high[l]);
+    }
+    for (int c = 0; c < 3; c++) m->moment[c] += s.sum[0] * (double)at[c] + (c == along ? s.moment[0] : 0);
 }
 
 fv_status fv__voxels_summarize(const fv_block *block, const fv_physical *place, const fv_region *part, float *row,
