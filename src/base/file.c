@@ -249,11 +249,13 @@ fv_status fv__file_sync(int fd, const char *path, fv_error *error) {
     return cause ? failed_with(cause, error, "sync", path) : FV_OK;
 }
 
-void fv__file_start_sync(int fd) {
+void fv__file_start_sync_part(int fd, int64_t offset, int64_t size) {
     begin_flow();
-    (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    (void)!sync_file_range(fd, offset, size, SYNC_FILE_RANGE_WRITE);
     end_flow(0);
 }
+
+void fv__file_start_sync(int fd) { fv__file_start_sync_part(fd, 0, 0); }
 
 fv_status fv__file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
 

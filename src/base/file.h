@@ -37,6 +37,7 @@ fv_status fv__file_write_at(int fd, const void *data, size_t size, int64_t offse
 fv_status fv__file_sync(int fd, const char *path, fv_error *error);
 /* The disk starts writing what is in the file, so that a later sync has less to wait for. */
 void fv__file_start_sync(int fd);
+void fv__file_start_sync_part(int fd, int64_t offset, int64_t size); /* size 0: to the end */
 /* From now on large writes of this thread go past the page cache where they can: for files that are made durable at once and that
  * nobody reads soon. It saves a copy, which costs more than the disk itself on some machines. */
 void      fv__file_past_cache(bool on);

@@ -12,7 +12,7 @@
  * Writing: strips of about 256 KB, or tiles of 512 x 512 where a row has more than 8192 pixels; `chunk = [rows, columns]`
  * chooses otherwise. Axes before y x are pages in C order, c after x is samples (RGB, RGBA, or grey with extras), bool is 0 and
  * 255 in uint8. Integers up to 32 bits are differenced along x (predictor 2) before they are compressed. The pixels come
- * first, all directories after them; a file beyond 4 GB is a BigTIFF. Strips without compression are put in place at once. The
+ * first, all directories after them; a file beyond 4 GB is a BigTIFF. Without compression they are put in place at once. The
  * description says which axes the pages are and the spacing, in ImageJ's words where they suffice. */
 #include "base/take.h"
 #include "formats/tiff_parts.h"

@@ -135,8 +135,9 @@ static fv_status lay_out(const fv_image_file *file, bool pyramid, fv_file_layout
     int64_t bytes = chosen.piece_height * chosen.piece_width * chosen.samples * (int64_t)fv_dtype_size(type->dtype);
     layout->piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
     if (chosen.levels > 1) layout->piece_memory += bytes;
-    layout->parallel = layout->any_region =
-        chosen.compression == FV_TIFF_NONE && !chosen.tiled && type->dtype != FV_BOOL && !reorders(type, &chosen);
+    layout->parallel =
+        chosen.compression == FV_TIFF_NONE && chosen.levels == 1 && type->dtype != FV_BOOL && !reorders(type, &chosen);
+    layout->any_region = layout->parallel && !chosen.tiled;
     return FV_OK;
 }
 

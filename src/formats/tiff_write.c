@@ -1,9 +1,10 @@
 /* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. With a pyramid, a
- * piece brings its part of every coarser level along, and tiles of these are put together in the end. Strips without compression
- * have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
+ * piece brings its part of every coarser level along, and tiles of these are put together in the end. Strips and tiles without
+ * compression, of one level, have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
 #include "base/deflate.h"
 #include "base/take.h"
 #include "formats/tiff_design.h"
+#include "formats/zarr_array.h"
 #include "formats/zarr_shrink.h"
 #include "formats/zarr_zstd.h"
 #include "op/dense.h"
@@ -113,16 +114,18 @@ static fv_status compress(const writer *w, const void *data, size_t size, fv_byt
     return FV_OK;
 }
 
-/* A strip or a tile of any level. */
-static fv_status encode_block(const writer *w, const fv_block *block, fv_bytes *out, fv_error *error) {
+/* Bytes of a strip or tile before it is compressed, and of a row of it. */
+static size_t raw_bytes(const writer *w, const fv_block *block, int64_t *row) {
+    *row = w->design.piece_width * w->design.samples * (int64_t)fv_dtype_size(block->dtype);
+    return (size_t)((w->design.tiled ? w->design.piece_height : block->region.size[w->design.leading]) * *row);
+}
+
+/* A strip or a tile as the file holds it; behind it is room for one row more. */
+static void fill_raw(const writer *w, const fv_block *block, char *raw) {
     size_t  size = fv_dtype_size(block->dtype);
-    int64_t rows = block->region.size[w->design.leading], columns = block->region.size[w->design.leading + 1];
-    int64_t row_bytes = w->design.piece_width * w->design.samples * (int64_t)size,
-            held = w->design.tiled ? w->design.piece_height : rows;
-    size_t bytes = (size_t)(held * row_bytes);
-    char  *raw;
-    FV_TRY(FV_TAKE_BUFFER(raw, bytes + (size_t)row_bytes, error));
-    char *line = raw + bytes;
+    int64_t rows = block->region.size[w->design.leading], columns = block->region.size[w->design.leading + 1], row_bytes;
+    size_t  bytes = raw_bytes(w, block, &row_bytes);
+    char   *line = raw + bytes;
     for (int64_t y = 0; y < rows; y++) {
         const char *from = (const char *)block->data + y * block->stride[w->design.leading] * (int64_t)size;
         char       *to = raw + y * row_bytes;
@@ -131,9 +134,18 @@ static fv_status encode_block(const writer *w, const fv_block *block, fv_bytes *
         memset(to + columns * w->design.samples * (int64_t)size, 0,
                (size_t)((w->design.piece_width - columns) * w->design.samples) * size);
     }
-    memset(raw + rows * row_bytes, 0, (size_t)((held - rows) * row_bytes));
+    memset(raw + rows * row_bytes, 0, bytes - (size_t)(rows * row_bytes));
+}
+
+/* A strip or a tile of any level. */
+static fv_status encode_block(const writer *w, const fv_block *block, fv_bytes *out, fv_error *error) {
+    int64_t row;
+    size_t  bytes = raw_bytes(w, block, &row);
+    char   *raw;
+    FV_TRY(FV_TAKE_BUFFER(raw, bytes + (size_t)row, error));
+    fill_raw(w, block, raw);
     fv_status status = compress(w, raw, bytes, out, error);
-    fv__buffer_free(raw, bytes + (size_t)row_bytes);
+    fv__buffer_free(raw, bytes + (size_t)row);
     return status;
 }
 
@@ -582,16 +594,21 @@ static fv_status open_once(writer *w, fv_error *error) {
     return status;
 }
 
+/* Bytes of a piece in place: strips end with the image, tiles are whole. */
+static int64_t piece_bytes(const writer *w, int64_t in_page) {
+    int64_t row = w->design.piece_width * w->design.samples * (int64_t)fv_dtype_size(w->base.type.dtype);
+    int64_t y = in_page * w->design.piece_height;
+    return (w->design.tiled ? w->design.piece_height : FV_MIN(w->design.piece_height, w->design.height - y)) * row;
+}
+
 fv_status fv__tiff_begin(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    int64_t count = w->design.pages * w->design.pieces_a_page,
-            row = w->design.width * w->design.samples * (int64_t)fv_dtype_size(base->type.dtype);
+    int64_t count = w->design.pages * w->design.pieces_a_page;
     place  *places;
     int64_t end = DATA_START;
     FV_TRY(FV_TAKE(places, (size_t)count * sizeof *places, error));
     for (int64_t i = 0; i < count; i++) {
-        int64_t y = i % w->design.pieces_a_page * w->design.piece_height;
-        places[i] = (place){ end, (uint32_t)(FV_MIN(w->design.piece_height, w->design.height - y) * row) };
+        places[i] = (place){ end, (uint32_t)piece_bytes(w, i % w->design.pieces_a_page) };
         end += places[i].size;
     }
     fv_status status = open_once(w, error);
@@ -600,10 +617,32 @@ fv_status fv__tiff_begin(fv_writer *base, fv_error *error) {
     return status;
 }
 
+/* All tiles of a block, each where it belongs; the disk begins with them at once. */
+static fv_status put_tiles(const writer *w, const fv_block *block, fv_error *error) {
+    fv_lattice lattice;
+    int64_t    row;
+    size_t     bytes = raw_bytes(w, block, &row);
+    char      *raw;
+    fv_status  status = FV_TAKE_BUFFER(raw, bytes + (size_t)row, error);
+    fv__lattice_init(&lattice, w->base.type.ndim, w->base.type.shape, w->base.layout.piece);
+    fv_region box = { 0 };
+    while (status == FV_OK && fv__zarr_next(lattice.ndim, lattice.chunk, &block->region, &box)) {
+        fv_region part = fv__region_intersect(&box, &block->region);
+        fv_block  tile = fv__block_window(block, &part);
+        int64_t   at = DATA_START + fv__lattice_index(&lattice, part.start) * (int64_t)bytes;
+        fill_raw(w, &tile, raw);
+        status = fv__file_write_at(w->fd, raw, bytes, at, w->base.path, error);
+        fv__file_start_sync_part(w->fd, at, (int64_t)bytes);
+    }
+    fv__buffer_free(raw, bytes + (size_t)row);
+    return status;
+}
+
 fv_status fv__tiff_put(fv_writer *base, const fv_block *block, fv_error *error) {
     writer *w = (writer *)base;
     FV_TRY(open_once(w, error));
-    return fv__dense_write(&w->dense, w->fd, base->path, block, error);
+    if (fv__region_empty(&block->region)) return FV_OK;
+    return w->design.tiled ? put_tiles(w, block, error) : fv__dense_write(&w->dense, w->fd, base->path, block, error);
 }
 
 fv_status fv__tiff_sync(fv_writer *base, fv_error *error) {

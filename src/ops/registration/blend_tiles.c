@@ -168,6 +168,7 @@ typedef struct {
     int64_t start, end;
     int64_t count, before; /* of tiles, and of those before the one that is asked about */
     int64_t other;         /* the last of the others */
+    int64_t sums;          /* pixels of the row before it that have a sum; told where it has one itself */
 } stretch;
 
 static stretch stretch_at(const work *w, int64_t row, int64_t column, int64_t mine) {
@@ -188,14 +189,25 @@ static stretch stretch_at(const work *w, int64_t row, int64_t column, int64_t mi
 }
 
 /* How far pixels of a row are from the border of a tile, from a half on: along all axes, multiplied. */
-static void weigh(const work *w, const met *m, int64_t row, const stretch *s, double *weight) {
+typedef struct {
+    double edge, left, right; /* above or below, and deep; of the first pixel */
+} distance;
+
+static distance distance_of(const work *w, const met *m, int64_t row, const stretch *s) {
     int64_t height = fv__tiles_edge(found_in(w->p), 1), width = fv__tiles_edge(found_in(w->p), 2), above = row - m->at[0];
-    double  edge = ((double)FV_MIN(above, height - 1 - above) + 0.5) * m->deep;
-    double  left = (double)(s->start - m->at[1]), right = (double)(width - 1 - (s->start - m->at[1]));
-    for (int x = 0; x < (int)(s->end - s->start); x++) {
-        double a = left + x, b = right - x;
-        weight[x] = edge * ((a < b ? a : b) + 0.5);
-    }
+    return (distance){ .edge = ((double)FV_MIN(above, height - 1 - above) + 0.5) * m->deep,
+                       .left = (double)(s->start - m->at[1]),
+                       .right = (double)(width - 1 - (s->start - m->at[1])) };
+}
+
+static inline double weight_at(distance d, int x) {
+    double a = d.left + x, b = d.right - x;
+    return d.edge * ((a < b ? a : b) + 0.5);
+}
+
+static void weigh(const work *w, const met *m, int64_t row, const stretch *s, double *weight) {
+    distance d = distance_of(w, m, row, s);
+    for (int x = 0; x < (int)(s->end - s->start); x++) weight[x] = weight_at(d, x);
 }
 
 /* Where the elements of a row of a plane are, from a column on. */
@@ -223,6 +235,28 @@ static void join_two(const work *w, int64_t n, const char *from, char *to) {
     fv__kernels_current()->convert(w->line[1], FV_FLOAT64, from, w->out.dtype, n);
     for (int64_t i = 0; i < n; i++) a[i] = (u[i] * a[i] + v[i] * b[i]) / (u[i] + v[i]);
     put_line(w, a, n, to);
+}
+
+/* The same for the usual pixels of microscopes, in one go. */
+#define JOIN(type)                                                                                                               \
+    static void join_##type(const type *restrict from, type *restrict to, int n, distance before, distance mine) {              \
+        for (int x = 0; x < n; x++) {                                                                                            \
+            double u = weight_at(before, x), v = weight_at(mine, x);                                                             \
+            to[x] = (type)(int)((u * (double)to[x] + v * (double)from[x]) / (u + v) + 0.5);                                      \
+        }                                                                                                                        \
+    }
+JOIN(uint8_t)
+JOIN(uint16_t)
+
+static bool is_usual(const work *w) { return w->inner == 1 && (w->out.dtype == FV_UINT8 || w->out.dtype == FV_UINT16); }
+
+static void join_usual(const work *w, int64_t row, const stretch *s, int64_t mine, const char *from, char *to) {
+    distance before = distance_of(w, &w->met[s->other], row, s), own = distance_of(w, &w->met[mine], row, s);
+    int      n = (int)(s->end - s->start);
+    if (w->out.dtype == FV_UINT8)
+        join_uint8_t((const uint8_t *)from, (uint8_t *)to, n, before, own);
+    else
+        join_uint16_t((const uint16_t *)from, (uint16_t *)to, n, before, own);
 }
 
 /* Three or more: their sum is kept until the last. weight: of all of them, and of this one. */
@@ -253,7 +287,7 @@ static void spread_weights(const work *w, const stretch *s) {
             for (int64_t c = w->inner - 1; c >= 0; c--) w->weight[k][x * w->inner + c] = w->weight[k][x];
 }
 
-/* Weights of several tiles for a stretch: of that before, the sum of all, or the largest of those before. */
+/* Weights of several tiles for a stretch: of that before, the sum of all (once the last joins), or the largest of those before. */
 static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t mine) {
     double *restrict to = w->weight[0], *restrict one = w->line[0];
     bool linear = w->p->blend.index == LINEAR;
@@ -261,6 +295,7 @@ static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t m
         weigh(w, &w->met[s->other], row, s, to);
         return;
     }
+    if (linear && s->before + 1 < s->count) return;
     memset(to, 0, (size_t)(s->end - s->start) * sizeof *to);
     for (int64_t k = 0; k < (linear ? w->count : mine); k++) {
         const met *m = &w->met[k];
@@ -274,20 +309,35 @@ static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t m
     }
 }
 
-static double *sum_at(const work *w, int64_t plane, int64_t row, int64_t column) {
-    int64_t before = w->before[row];
+/* Pixels of a row, before a column, that have a sum. */
+static int64_t sums_before(const work *w, int64_t row, int64_t column) {
+    int64_t before = 0;
     for (int64_t x = 0; x < column;) {
         stretch s = stretch_at(w, row, x, w->count);
         before += s.count > 2 ? s.end - x : 0;
         x = s.end;
     }
-    return w->sum + (plane * w->before[w->rows] + before) * w->inner;
+    return before;
+}
+
+static double *sum_at(const work *w, int64_t plane, int64_t row, const stretch *s) {
+    return w->sum + (plane * w->before[w->rows] + w->before[row] + s->sums) * w->inner;
+}
+
+/* The first row behind this one, up to `last`, that is not cut into the same stretches. */
+static int64_t band_end(const work *w, int64_t row, int64_t last) {
+    for (int64_t k = 0; k < w->count; k++) {
+        if (w->met[k].start[0] > row) last = FV_MIN(last, w->met[k].start[0]);
+        if (w->met[k].end[0] > row) last = FV_MIN(last, w->met[k].end[0]);
+    }
+    return last;
 }
 
 /* A stretch of a row of a tile; from: its elements in the first plane, which are `apart` bytes from those of the next. */
 static void add_stretch(const work *w, int64_t row, const stretch *s, int64_t mine, const char *from, int64_t apart) {
     bool linear = w->p->blend.index == LINEAR, copied = s->before == 0 && (s->count <= 2 || !linear);
-    if (!copied) {
+    bool usual = linear && s->count == 2 && is_usual(w);
+    if (!copied && !usual) {
         weigh_others(w, row, s, mine);
         weigh(w, &w->met[mine], row, s, w->weight[1]);
         if (linear) spread_weights(w, s);
@@ -297,12 +347,14 @@ static void add_stretch(const work *w, int64_t row, const stretch *s, int64_t mi
         char *to = row_at(w, plane, row, s->start);
         if (copied)
             memcpy(to, from, (size_t)n * fv_dtype_size(w->out.dtype));
+        else if (usual)
+            join_usual(w, row, s, mine, from, to);
         else if (!linear)
             replace(w, s, from, to);
         else if (s->count == 2)
             join_two(w, n, from, to);
         else
-            join_many(w, s, n, sum_at(w, plane, row, s->start), from, to);
+            join_many(w, s, n, sum_at(w, plane, row, s), from, to);
     }
 }
 
@@ -318,26 +370,33 @@ static fv_status add_tile(const work *w, int64_t mine, fv_error *error) {
     if (w->deep) part.start[w->y - 1] = m->plane;
     fv__block_init(&block, w->out.dtype, &part, w->pixels);
     FV_TRY(FV_ISA_NAME(fv__tile_read)(found_in(w->p), m->tile, &block, error));
-    for (int64_t row = m->start[0]; row < m->end[0]; row++)
+    for (int64_t first = m->start[0], end; first < m->end[0]; first = end) {
+        end = band_end(w, first, m->end[0]);
         for (int64_t x = m->start[1]; x < m->end[1];) {
-            stretch     s = stretch_at(w, row, x, mine);
-            const char *from = (const char *)w->pixels + ((row - m->start[0]) * size[1] + x - m->start[1]) * element;
-            add_stretch(w, row, &s, mine, from, size[0] * size[1] * element);
+            stretch s = stretch_at(w, first, x, mine);
+            if (s.count > 2) s.sums = sums_before(w, first, x);
+            for (int64_t row = first; row < end; row++) {
+                const char *from = (const char *)w->pixels + ((row - m->start[0]) * size[1] + x - m->start[1]) * element;
+                add_stretch(w, row, &s, mine, from, size[0] * size[1] * element);
+            }
             x = s.end;
         }
+    }
     return FV_OK;
 }
 
 /* Zeros where no tile is, and room for sums where three or more are. */
 static void prepare_rows(work *w) {
     w->before[0] = 0;
-    for (int64_t row = 0; row < w->rows; row++) {
-        w->before[row + 1] = w->before[row];
+    for (int64_t first = 0, end; first < w->rows; first = end) {
+        end = band_end(w, first, w->rows);
+        int64_t many = sums_before(w, first, w->columns);
+        for (int64_t row = first; row < end; row++) w->before[row + 1] = w->before[row] + many;
         for (int64_t x = 0; x < w->columns;) {
-            stretch s = stretch_at(w, row, x, w->count);
+            stretch s = stretch_at(w, first, x, w->count);
             size_t  bytes = (size_t)((s.end - s.start) * w->inner) * fv_dtype_size(w->out.dtype);
-            for (int64_t plane = 0; plane < w->planes && !s.count; plane++) memset(row_at(w, plane, row, x), 0, bytes);
-            w->before[row + 1] += s.count > 2 ? s.end - x : 0;
+            for (int64_t row = first; row < end && !s.count; row++)
+                for (int64_t plane = 0; plane < w->planes; plane++) memset(row_at(w, plane, row, x), 0, bytes);
             x = s.end;
         }
     }
