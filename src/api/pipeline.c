@@ -425,6 +425,7 @@ static fv_status with_sample(fv_pipeline *p, const fv_run_options *options, fv_e
 typedef struct printing {
     const fv_run_options *options;
     const fv_engine      *engine;
+    bool                  can_shrink; /* fv__plan_can_shrink */
     bool                  json, chunks;
     fv_bytes              text;
 } printing;
@@ -454,7 +455,8 @@ static void print_plan(const fv_instance *instance, const fv_bindings *bindings,
                              .part = part,
                              .memory = budget.memory,
                              .peak = fv__budget_peak(&budget, workers, &demand),
-                             .least = fv__budget_least(&sharers, plan->memory) };
+                             .least = fv__budget_least(&sharers, plan->memory),
+                             .can_shrink = print->can_shrink };
     if (print->json)
         fv__plan_json(plan, &facts, &print->text);
     else
@@ -478,7 +480,9 @@ static fv_status finish_text(printing *print, fv_status status, char **text) {
 }
 
 fv_status fv_pipeline_plan(fv_pipeline *p, const fv_run_options *options, fv_form form, char **text, fv_error *error) {
-    printing print = { .json = form == FV_FORM_JSON, .options = options ? options : &defaults };
+    printing print = { .json = form == FV_FORM_JSON,
+                       .options = options ? options : &defaults,
+                       .can_shrink = fv__plan_can_shrink(&p->plan_options) };
     *text = NULL;
     FV_TRY(fv__engine_named(print.options->engine ? print.options->engine : fv__engine_default(), &print.engine, error));
     return finish_text(&print, with_sample(p, print.options, error, print_plan, &print), text);

@@ -1,6 +1,7 @@
 /* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. With a pyramid, a
  * piece brings its part of every coarser level along, and tiles of these are put together in the end. Strips and tiles without
- * compression, of one level, have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
+ * compression, of one level, have their place before anything is computed: many workers put them there at once, and the bytes are
+ * the same. */
 #include "base/deflate.h"
 #include "base/take.h"
 #include "formats/tiff_design.h"

@@ -426,6 +426,13 @@ static void follow(const job *j, const sampler *s, const ray *r, int64_t n, char
     sample_ray(j, s, r, end, to, row);
 }
 
+/* Whether none of the coordinates is a number. */
+static bool lead_nowhere(const double *coordinate, int64_t n) {
+    int any = 0;
+    for (int64_t i = 0; i < n; i++) any |= coordinate[i] == coordinate[i];
+    return !any;
+}
+
 /* One row of a channel by strips; straight to out for order 0, else to row. */
 static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *out, int64_t step, fv_dtype dtype, char *row,
                             fv_error *error) {
@@ -460,6 +467,10 @@ static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *ou
             FV_TRY(j->points->place(j->points->context, here, count, c, error));
         else
             place(&r, x + 1, i, count, c);
+        if (j->points && j->m->order && lead_nowhere(c[0], count)) {
+            fill_real(row + i * real, j->real, count, s.cval);
+            continue;
+        }
         for (int k = 0; k <= x && j->points; k++)
             for (int64_t l = 0; l < count && j->s.margin; l++) c[k][l] += (double)j->s.margin;
         if (!j->m->order)

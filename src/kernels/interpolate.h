@@ -65,7 +65,7 @@ enum { FV_POINTS_STRIP = 128 };
 typedef struct fv_points {
     fv_mapping mapping;
     /* Coordinates of n <= FV_POINTS_STRIP voxels of the result, from position (of all axes of the result) along its last
-     * spatial axis. */
+     * spatial axis. Those whose first one is nan get cval; if all are, the others need not be filled in. */
     fv_status (*place)(const void *context, const int64_t *position, int64_t n, double *const coordinate[3], fv_error *error);
     const void *context;
 } fv_points;

@@ -97,6 +97,14 @@ typedef struct fv_plan_options {
     bool    collection; /* small items stay whole */
 } fv_plan_options;
 
+/* Whether tasks could be made smaller by FV_SMALL_CHUNK, which is said where memory does not suffice. */
+#define FV_SMALL_CHUNK 64
+static inline bool fv__plan_can_shrink(const fv_plan_options *options) {
+    bool larger = options->chunk_ndim == 0;
+    for (int d = 0; d < options->chunk_ndim; d++) larger = larger || options->chunk[d] > FV_SMALL_CHUNK;
+    return larger;
+}
+
 #define FV_MAX_PASSES 8
 
 /* The plan lives in the arena. */

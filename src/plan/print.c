@@ -158,10 +158,8 @@ void fv__plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *ou
     fv__bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
     long long least = (long long)((facts->least + (1 << 20) - 1) >> 20);
     if (facts->least > facts->memory)
-        fv__bytes_printf(out,
-                         "memory: %s is too little, and the run would be refused; it needs at least --memory %lldM, or "
-                         "smaller tasks (--chunk 64)\n",
-                         bound, least);
+        fv__bytes_printf(out, "memory: %s is too little, and the run would be refused; it needs at least --memory %lldM%s\n",
+                         bound, least, facts->can_shrink ? ", or smaller tasks (--chunk 64)" : "");
     else
         fv__bytes_printf(out, "memory: at most %s with %d worker%s (bound %s); at least --memory %lldM\n", peak, facts->workers,
                          facts->workers == 1 ? "" : "s", bound, least);

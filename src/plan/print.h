@@ -13,6 +13,7 @@ typedef struct fv_plan_facts { /* what the run would use */
     int          workers;
     int64_t      memory, items;
     int64_t      peak, least; /* memory that it takes with these workers, and that it must have */
+    bool         can_shrink;  /* fv__plan_can_shrink */
     fv_plan_part part;
 } fv_plan_facts;
 

@@ -113,10 +113,9 @@ fv_status fv__budget_check(const fv_budget *b, int64_t task, fv_error *error) {
         snprintf(driver, sizeof driver, "; %lld MiB of that are for OpenCL, which --device cpu does without",
                  mebibytes(for_driver));
     return fv_fail(error, FV_ERROR_MEMORY,
-                   "%lld MiB of memory leave %lld MiB for tasks%s, but one needs %lld MiB; at least --memory %lldM is needed, or "
-                   "smaller tasks (--chunk 64)%s",
+                   "%lld MiB of memory leave %lld MiB for tasks%s, but one needs %lld MiB; at least --memory %lldM is needed%s%s",
                    (long long)(b->memory / MIB), (long long)(b->tasks / MIB), each, mebibytes(FV_MAX(task, SMALLEST)),
-                   mebibytes(fv__budget_least(&b->sharers, task)), driver);
+                   mebibytes(fv__budget_least(&b->sharers, task)), b->cut_small ? "" : ", or smaller tasks (--chunk 64)", driver);
 }
 
 int fv__budget_at_once(const fv_budget *b, int workers, int64_t task) {

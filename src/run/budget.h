@@ -30,6 +30,7 @@ typedef struct fv_budget {
     int64_t    tasks;   /* of the tasks that are out at once; too little: below what fv__budget_check wants */
     int64_t    buffers; /* that this process may hold, idle ones among them */
     fv_sharers sharers;
+    bool       cut_small; /* tasks are as small as --chunk makes them: no smaller ones are recommended */
 } fv_budget;
 
 /* What a run may use if nobody says: half of what is free, or what the job leaves that Slurm has given us. */

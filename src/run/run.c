@@ -472,6 +472,7 @@ static void settle_bound(running *r) {
     fv_demand demand = plan ? fv__plan_demand(plan, 1, settings->options.workers) : (fv_demand){ 0 };
     if (plan && fv__budget_suffices(&settings->budget, settings->options.workers, &demand)) return;
     r->settings->budget = fv__budget_divide(0, &settings->budget.sharers);
+    r->settings->budget.cut_small = !fv__plan_can_shrink(&r->context.plan_options);
     fv__store_bound(r->context.store, r->settings->budget.store);
 }
 
@@ -552,7 +553,8 @@ static fv_status name_store(const char *folder, const fv_run_options *options, c
     return fv__mirror_name(folder, store, options->fresh, error);
 }
 
-static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, const fv_engine **engine, fv_error *error) {
+static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, const fv_plan_options *plan_options,
+                        const fv_engine **engine, fv_error *error) {
     fv_run_options *options = &settings->options;
     if (!options->engine) options->engine = fv__engine_default();
     if (options->patience <= 0) options->patience = 2.5;
@@ -563,6 +565,7 @@ static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, 
     fv_sharers sharers = fv__engine_sharers(*engine, options->workers, options->ranks, bindings);
     settings->budget =
         options->transient && options->memory <= 0 ? fv__budget_smallest(&sharers) : fv__budget_divide(options->memory, &sharers);
+    settings->budget.cut_small = !fv__plan_can_shrink(plan_options);
     return FV_OK;
 }
 
@@ -585,7 +588,7 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
                               .written = fv__output_list_new(),
                               .poison = settings.options.poison - 1,
                               .cancel = settings.options.cancel };
-    fv_status status = settle(&settings, bindings, &r.engine, error);
+    fv_status status = settle(&settings, bindings, plan_options, &r.engine, error);
     bool      transient = settings.options.transient = settings.options.transient && !share;
     char     *folder = transient ? NULL : fv__store_place(settings.options.store, true);
     r.folder = folder;

@@ -206,24 +206,35 @@ static void draw_fields(const fv__picture *p, const fv_chart *c) {
     for (int s = 0; s < FV_MAX(p->series.count, 1); s++) draw_fields_of(p, c, s, most);
 }
 
-/* Marks from..to are one line, with a band where there are several rows at a place. */
-static void draw_line(const fv__picture *p, const fv_chart *c, int64_t from, int64_t to) {
-    int      count = (int)(to - from), series = p->marks[from].series, band = 0;
-    double  *points = fv__alloc((size_t)(4 * count + 4) * sizeof *points);
-    unsigned color = color_of(series);
-    for (int64_t i = from; i < to; i++)
-        if (isfinite(p->marks[i].to)) band += 2;
-    if (band > 2) {
-        int n = 0;
+/* The spread at places that follow one another with several rows each: a band; of a place alone a bar. */
+static void draw_spread(const fv__picture *p, const fv_chart *c, int64_t from, int64_t to, double *points) {
+    unsigned color = color_of(p->marks[from].series);
+    int      n = 0;
+    if (to - from == 1) {
+        double bar[] = { fv__chart_x(c, p->marks[from].x), fv__chart_y(c, p->marks[from].from), fv__chart_x(c, p->marks[from].x),
+                         fv__chart_y(c, p->marks[from].to) };
+        fv__draw_opacity(c->drawing, 0.4);
+        fv__draw_path(c->drawing, bar, 2, 1.2, 0, color);
+    } else {
         for (int64_t i = from; i < to; i++)
-            if (isfinite(p->marks[i].to))
-                points[n++] = fv__chart_x(c, p->marks[i].x), points[n++] = fv__chart_y(c, p->marks[i].to);
+            points[n++] = fv__chart_x(c, p->marks[i].x), points[n++] = fv__chart_y(c, p->marks[i].to);
         for (int64_t i = to - 1; i >= from; i--)
-            if (isfinite(p->marks[i].to))
-                points[n++] = fv__chart_x(c, p->marks[i].x), points[n++] = fv__chart_y(c, p->marks[i].from);
+            points[n++] = fv__chart_x(c, p->marks[i].x), points[n++] = fv__chart_y(c, p->marks[i].from);
         fv__draw_opacity(c->drawing, 0.13);
         fv__draw_path(c->drawing, points, n / 2, 0, 0, color);
-        fv__draw_opacity(c->drawing, 1);
+    }
+    fv__draw_opacity(c->drawing, 1);
+}
+
+/* Marks from..to are one line, with its spread where there are several rows at a place. */
+static void draw_line(const fv__picture *p, const fv_chart *c, int64_t from, int64_t to) {
+    int      count = (int)(to - from), series = p->marks[from].series;
+    double  *points = fv__alloc((size_t)(4 * count + 4) * sizeof *points);
+    unsigned color = color_of(series);
+    for (int64_t first = from, end; first < to; first = end) {
+        for (end = first; end < to && isfinite(p->marks[end].to);) end++;
+        if (end > first) draw_spread(p, c, first, end, points);
+        end = FV_MAX(end, first + 1);
     }
     for (int i = 0; i < count; i++) {
         points[2 * i] = fv__chart_x(c, p->marks[from + i].x);

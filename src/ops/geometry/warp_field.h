@@ -63,15 +63,20 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static double limit_of(const warp *p, int k) { return !p->limit.count ? INFINITY : p->limit.value[p->limit.count == 1 ? 0 : k]; }
 
-/* Of the field, what belongs to a part of the result. */
-static void need_field(const fv_need *n, fv_mapping *m, fv_region *in) {
-    layout l;
-    check(n->params, n->in, m, &l, NULL);
+/* What a part of the result reads: its part of the field, and of the image what lies between the bounds along axis k. */
+static void need_between(const fv_need *n,
+                         void (*bounds)(const fv_need *n, const fv_mapping *m, int k, double *low, double *high), fv_region *in) {
+    fv_mapping m;
+    layout     l;
+    double     low[3], high[3];
+    check(n->params, n->in, &m, &l, NULL);
     in[FIELD] = fv__region_whole(&n->in[FIELD]->image);
-    for (int k = 0; k < m->naxes; k++) {
-        in[FIELD].start[l.axis[k]] = n->region.start[m->axis[k]];
-        in[FIELD].size[l.axis[k]] = n->region.size[m->axis[k]];
+    for (int k = 0; k < m.naxes; k++) {
+        in[FIELD].start[l.axis[k]] = n->region.start[m.axis[k]];
+        in[FIELD].size[l.axis[k]] = n->region.size[m.axis[k]];
+        bounds(n, &m, k, &low[k], &high[k]);
     }
+    fv__points_need(&m, &n->in[IMAGE]->image, low, high, &in[IMAGE]);
 }
 
 static size_t scratch_for(const fv_need *n, void (*need)(const fv_need *n, fv_region *in)) {
@@ -91,29 +96,28 @@ typedef struct {
     const fv_block *field;
 } context;
 
-static fv_status place(const void *context_, const int64_t *position, int64_t n, double *const coordinate[3], fv_error *error) {
-    const context *c = context_;
-    int            x = c->m.naxes - 1;
-    int64_t        at[FV_MAX_DIMS], stride = c->field->stride[c->l.axis[x]];
-    size_t         size = fv_dtype_size(c->field->dtype);
-    for (int k = 0; k <= x; k++) at[c->l.axis[k]] = position[c->m.axis[k]];
-    for (int k = 0; k <= x; k++) {
-        double limit = limit_of(c->p, k), first = (double)position[c->m.axis[k]], step = k == x;
-        at[c->l.component] = k;
-        const char *from = fv__block_at(c->field, at);
-        if (stride == 1) fv__kernels_current()->convert(coordinate[k], FV_FLOAT64, from, c->field->dtype, n);
-        for (int64_t i = 0; i < n && stride != 1; i++)
-            fv__kernels_current()->convert(&coordinate[k][i], FV_FLOAT64, from + i * stride * (int64_t)size, c->field->dtype, 1);
-        for (int64_t i = 0; i < n; i++) {
-            if (fabs(coordinate[k][i]) > limit)
-                return fv_fail(error, FV_ERROR_INPUT,
-                               "a displacement of %g voxels along %s exceeds limit = %g: give a larger one", coordinate[k][i],
-                               k == x ? "the last axis"
-                               : k    ? "the second axis"
-                                      : "the first axis",
-                               limit);
-            coordinate[k][i] += first + step * (double)i;
-        }
+/* Coordinates along one axis. */
+static fv_status place_along(const context *c, const int64_t *position, int k, int64_t n, double *coordinate, fv_error *error) {
+    int               x = c->m.naxes - 1;
+    int64_t           at[FV_MAX_DIMS], stride = c->field->stride[c->l.axis[x]];
+    size_t            size = fv_dtype_size(c->field->dtype);
+    const fv_kernels *kernels = fv__kernels_current();
+    double            limit = limit_of(c->p, k), first = (double)position[c->m.axis[k]], step = k == x;
+    for (int i = 0; i <= x; i++) at[c->l.axis[i]] = position[c->m.axis[i]];
+    at[c->l.component] = k;
+    const char *from = fv__block_at(c->field, at);
+    if (stride == 1) kernels->convert(coordinate, FV_FLOAT64, from, c->field->dtype, n);
+    for (int64_t i = 0; i < n && stride != 1; i++)
+        kernels->convert(&coordinate[i], FV_FLOAT64, from + i * stride * (int64_t)size, c->field->dtype, 1);
+    for (int64_t i = 0; i < n; i++) {
+        if (fabs(coordinate[i]) > limit)
+            return fv_fail(error, FV_ERROR_INPUT, "a displacement of %g voxels along %s exceeds limit = %g: give a larger one",
+                           coordinate[i],
+                           k == x ? "the last axis"
+                           : k    ? "the second axis"
+                                  : "the first axis",
+                           limit);
+        coordinate[i] += first + step * (double)i;
     }
     return FV_OK;
 }

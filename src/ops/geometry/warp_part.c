@@ -40,18 +40,14 @@ static bool owns(const warp *p, double place) {
     return !before && !behind;
 }
 
-static void need(const fv_need *n, fv_region *in) {
+static void bounds(const fv_need *n, const fv_mapping *m, int k, double *low, double *high) {
     const warp *p = n->params;
-    fv_mapping  m;
-    double      low[3], high[3];
-    need_field(n, &m, in);
-    for (int k = 0; k < m.naxes; k++) {
-        double most = (double)(n->in[IMAGE]->image.shape[m.axis[k]] + BEYOND), least = -(double)(m.margin + BEYOND);
-        low[k] = k ? least : FV_MAX(p->from, least);
-        high[k] = k ? most : FV_MIN(p->until, most);
-    }
-    fv__points_need(&m, &n->in[IMAGE]->image, low, high, &in[IMAGE]);
+    double      most = (double)(n->in[IMAGE]->image.shape[m->axis[k]] + BEYOND), least = -(double)(m->margin + BEYOND);
+    *low = k ? least : FV_MAX(p->from, least);
+    *high = k ? most : FV_MIN(p->until, most);
 }
+
+static void need(const fv_need *n, fv_region *in) { need_between(n, bounds, in); }
 
 static size_t scratch(const fv_need *n) { return scratch_for(n, need); }
 
@@ -59,9 +55,14 @@ static size_t scratch(const fv_need *n) { return scratch_for(n, need); }
 static fv_status place_own(const void *context_, const int64_t *position, int64_t n, double *const coordinate[3],
                            fv_error *error) {
     const context *c = context_;
-    FV_TRY(place(context_, position, n, coordinate, error));
-    for (int64_t i = 0; i < n; i++)
-        if (!owns(c->p, coordinate[0][i])) coordinate[0][i] = NAN;
+    int64_t        own = 0;
+    FV_TRY(place_along(c, position, 0, n, coordinate[0], error));
+    for (int64_t i = 0; i < n; i++) {
+        bool mine = owns(c->p, coordinate[0][i]);
+        own += mine;
+        coordinate[0][i] = mine ? coordinate[0][i] : NAN;
+    }
+    for (int k = 1; k < c->m.naxes && own; k++) FV_TRY(place_along(c, position, k, n, coordinate[k], error));
     return FV_OK;
 }
 
@@ -70,7 +71,7 @@ static fv_status take_over(const context *c, const fv_block *before, const fv_bl
     size_t    size = fv_dtype_size(out->dtype);
     fv_region starts = out->region;
     fv_rows   rows;
-    double room[3][FV_POINTS_STRIP], *const coordinate[3] = { room[0], room[1], room[2] };
+    double    places[FV_POINTS_STRIP];
     starts.size[x] = 1;
     for (int d = starts.ndim - 1; d > x; d--) starts.size[d] = 1;
     int64_t together = 1; /* channels behind x: they have the same place */
@@ -80,11 +81,11 @@ static fv_status take_over(const context *c, const fv_block *before, const fv_bl
         memcpy(position, rows.position, sizeof position);
         for (; position[x] < end; position[x] += FV_POINTS_STRIP) {
             int64_t n = FV_MIN(FV_POINTS_STRIP, end - position[x]);
-            FV_TRY(place(c, position, n, coordinate, error));
+            FV_TRY(place_along(c, position, 0, n, places, error));
             char       *to = fv__block_at(out, position);
             const char *from = fv__block_at(before, position);
             for (int64_t i = 0; i < n; i++)
-                if (!owns(c->p, room[0][i]))
+                if (!owns(c->p, places[i]))
                     memcpy(to + (size_t)(i * out->stride[x]) * size, from + (size_t)(i * before->stride[x]) * size,
                            (size_t)together * size);
         }

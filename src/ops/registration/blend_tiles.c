@@ -239,7 +239,7 @@ static void join_two(const work *w, int64_t n, const char *from, char *to) {
 
 /* The same for the usual pixels of microscopes, in one go. */
 #define JOIN(type)                                                                                                               \
-    static void join_##type(const type *restrict from, type *restrict to, int n, distance before, distance mine) {              \
+    static void join_##type(const type *restrict from, type *restrict to, int n, distance before, distance mine) {               \
         for (int x = 0; x < n; x++) {                                                                                            \
             double u = weight_at(before, x), v = weight_at(mine, x);                                                             \
             to[x] = (type)(int)((u * (double)to[x] + v * (double)from[x]) / (u + v) + 0.5);                                      \
@@ -287,7 +287,8 @@ static void spread_weights(const work *w, const stretch *s) {
             for (int64_t c = w->inner - 1; c >= 0; c--) w->weight[k][x * w->inner + c] = w->weight[k][x];
 }
 
-/* Weights of several tiles for a stretch: of that before, the sum of all (once the last joins), or the largest of those before. */
+/* Weights of several tiles for a stretch: of that before, the sum of all (once the last joins), or the largest of those before.
+ */
 static void weigh_others(const work *w, int64_t row, const stretch *s, int64_t mine) {
     double *restrict to = w->weight[0], *restrict one = w->line[0];
     bool linear = w->p->blend.index == LINEAR;

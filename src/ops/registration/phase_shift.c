@@ -82,7 +82,7 @@ static double mean_of(const fv_phase *p, const float *image, const fv_overlap *o
 static const float kernel[2][4] = { { 1 }, { 0.125F, 0.375F, 0.375F, 0.125F } };
 static int         taps_of(int bin) { return bin == 2 ? 4 : 1; }
 static int64_t     voxel_of(int bin, int64_t i, int tap, int64_t count) {
-    return bin == 2 ? FV_MAX(FV_MIN(2 * i - 1 + tap, count - 1), 0) : i;
+        return bin == 2 ? FV_MAX(FV_MIN(2 * i - 1 + tap, count - 1), 0) : i;
 }
 
 /* The window where the resolution is halved. */
@@ -98,8 +98,8 @@ static const float *add_rows(const fv_phase *p, const float *image, const fv_ove
     for (int k = 0; k < taps_of(p->bin[2]); k++)
         for (int j = 0; j < taps_of(p->bin[1]); j++) {
             float        weight = kernel[p->bin[2] - 1][k] * kernel[p->bin[1] - 1][j];
-            const float *row = row_of(p, image, o, moving, voxel_of(p->bin[2], z, k, o->count[2]),
-                                      voxel_of(p->bin[1], y, j, o->count[1]));
+            const float *row =
+                row_of(p, image, o, moving, voxel_of(p->bin[2], z, k, o->count[2]), voxel_of(p->bin[1], y, j, o->count[1]));
             for (int64_t x = 0; x < n; x++) line[x] += weight * row[x];
         }
     line[-1] = line[0];
