@@ -82,6 +82,9 @@ static bool check_table_sink(builder *b, const fv_sink *sink) {
     return format->alone != NULL;
 }
 
+/* Whether an image was made for nothing but the matrix that it has. */
+static bool only_places(const fv_node *node) { return node && node->op && !strcmp(node->op->name, "set_sform"); }
+
 static void check_file_sink(builder *b, fv_sink *sink) {
     const fv_bindings *bindings = b->bindings;
     fv_error           error = { 0 };
@@ -101,6 +104,11 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         else if (fv__placed_later(sink->value) && !format->place)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s: where this image lies " FV_PLACED_LATER, sink->file);
+        else if (only_places(sink->value) && (!format->keeps || !strstr(format->keeps, "orientation")))
+            fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
+                        "write: %s: this format keeps no matrix, so set_sform would be lost; write .nii, .nii.gz, .nrrd, .mha, "
+                        ".zarr or .h5",
+                        sink->file);
     } else if (!check_table_sink(b, sink))
         return;
     for (int p = 0; p < bindings->nparameters; p++)

@@ -64,11 +64,12 @@ fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_phys
         p->axis[component] = axis[k];
     }
     identity(p->space);
+    p->placed = by_matrix(type, p);
     for (int c = 0; c < p->n; c++) {
         p->space[c * 5] = type->spacing[p->axis[c]];
         p->space[c * 4 + 3] = type->origin[p->axis[c]];
     }
-    for (int k = 0; k < p->n * 4 && by_matrix(type, p); k++)
+    for (int k = 0; k < p->n * 4 && p->placed; k++)
         if (k % 4 != 2 || p->n == 3) p->space[k] = k < 8 ? -type->affine[k] : type->affine[k];
     double unused[12];
     if (!fv__matrix_invert(p->space, unused))
@@ -91,7 +92,7 @@ bool fv__physical_moved(const fv_physical *moving, const double transform[12], d
     double back[12];
     if (!fv__matrix_invert(transform, back)) return false;
     fv__matrix_chain(back, moving->space, affine);
-    for (int k = 0; k < 8; k++) affine[k] = -affine[k]; /* x and y of ITK's space point the other way */
+    for (int k = 0; k < 8 && moving->placed; k++) affine[k] = -affine[k]; /* x and y of ITK's space point the other way */
     return true;
 }
 

@@ -19,6 +19,7 @@ typedef struct fv_physical {
     int    n;         /* spatial axes */
     int    axis[3];   /* of the image, for x, y, z */
     double space[12]; /* voxel x, y, z to physical space */
+    bool   placed;    /* by a matrix to the world */
 } fv_physical;
 
 /* name: what the image is called in the message. */
@@ -26,7 +27,8 @@ fv_status fv__physical_find(const fv_image_type *type, const char *name, fv_phys
 /* Where a volume lies becomes this: a matrix from voxels to the world, as NIfTI has it. */
 void fv__image_place(fv_image_type *type, const double affine[12]);
 /* That matrix of a moving image which a transform, from the fixed image to it, brings upon the fixed one; false: the transform
- * has no inverse. */
+ * has no inverse. Of images without a matrix, spacing times voxels plus origin is the world, as NIfTI and nibabel have it where
+ * somebody makes a matrix of nothing else. */
 bool fv__physical_moved(const fv_physical *moving, const double transform[12], double affine[12]);
 /* That two images lie in comparable spaces. */
 fv_status fv__physical_compare(const fv_image_type *a, const char *a_name, const fv_image_type *b, const char *b_name,

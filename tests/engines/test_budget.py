@@ -132,10 +132,10 @@ def items_that_are_too_large_as_a_whole_fit_in_smaller_tasks(folder):
     assert "or smaller tasks (--chunk 64)" in run("plan", "--memory", "90M", "-e", text, folder=folder).stdout
     done = run("run", "-q", "--memory", "90M", "-e", text, folder=folder, code=1)
     assert "M is needed, or smaller tasks (--chunk 64)" in done.stderr, done.stderr
-    done = run("run", "-q", "--memory", "35M", "--chunk", "64", "-e", 'median(ones([400, 400, 400]), 61) |> write("m.npy")',
-               folder=folder, code=2)
+    small = ["--memory", "35M", "--chunk", "64", "-e", 'median(ones([400, 400, 400]), 61) |> write("m.npy")']
+    done = run("run", "-q", *small, folder=folder, code=2)
     assert "M is needed" in done.stderr and "smaller tasks" not in done.stderr, done.stderr
-    plan = run("plan", "--memory", "35M", "--chunk", "64", "-e", 'median(ones([400, 400, 400]), 61) |> write("m.npy")', folder=folder)
+    plan = run("plan", *small, folder=folder)
     assert "M" in plan.stdout and "smaller tasks" not in plan.stdout, plan.stdout
     run("run", "-q", "--memory", "90M", "--chunk", "64", "-e", text, folder=folder)
     small = pathlib.Path(folder, "m.csv").read_text()

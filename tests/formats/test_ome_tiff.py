@@ -124,6 +124,26 @@ def large_images_have_a_pyramid(folder):
 
 
 @test
+def tiles_without_compression_are_put_in_place(folder):
+    """Whoever computes them, in whatever order, also after a kill."""
+    np, tifffile = modules()
+    save(np, folder, np.random.default_rng(4).integers(0, 60000, (2, 700, 8300)).astype("uint16"))
+    for options in (', compression = "none"', ', compression = "none", chunk = [64, 1008]'):
+        path = convert(folder, "z y x", "t.tif", options)
+        with tifffile.TiffFile(path) as file:
+            assert file.pages[0].is_tiled and np.array_equal(file.asarray(), np.load(pathlib.Path(folder, "in.npy")))
+        wanted = path.read_bytes()
+        text = f'name_axes(read("in.npy"), "z y x") |> write("t.tif"{options})'
+        for more in (["--chunk", "300"], ["--workers", "1"], ["--engine", "processes"]):
+            run("run", "-q", "--overwrite", "--fresh", *more, "-e", text, folder=folder)
+            assert path.read_bytes() == wanted, more
+        run("run", "-q", "--overwrite", "--fresh", "--chunk", "300", "-e", text, folder=folder, code=137,
+            environment={"FOVEA_FAULT": "task:4:kill"})
+        run("run", "-q", "--overwrite", "--chunk", "300", "-e", text, folder=folder)
+        assert path.read_bytes() == wanted
+
+
+@test
 def stacks_in_micrometres_are_those_of_imagej(folder):
     np, tifffile = modules()
     array = np.arange(2 * 3 * 4 * 8 * 9, dtype="uint16").reshape(2, 3, 4, 8, 9)

@@ -14,6 +14,7 @@ try:
     import numpy as np
     import scipy.ndimage as ndimage
     import skimage.data
+    import tifffile
 except ImportError as missing:
     print(f"skip registration: {missing}")
     sys.exit(0)
@@ -434,7 +435,8 @@ def headers_are_transforms():
         before = nibabel.load(f"{folder}/o.nii").affine
         near(nibabel.load(f"{folder}/hard.nii").get_sform(), LEFT @ np.linalg.inv(through) @ LEFT @ before, "hard", 1e-6)
     refused("set_sform(a, [1, 2, 3])", "3 numbers", a=np.zeros((3, 4, 5)))
-    refused("set_sform(a)", "give one of by, matrix and transform", a=np.zeros((3, 4, 5)))
+    refused("set_sform(set_sform(a))", "image has a matrix already", a=np.zeros((3, 4, 5)))
+    refused("set_sform(a, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0], by = register(a, a))", "give one of by", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, transform = register(a, a + 1))", "give it as by = ", a=np.zeros((3, 4, 5)))
     refused("set_sform(a, a)", "is no transform", a=np.zeros((3, 4, 5)))
     refused("max(set_sform(a, register(a, a + 1)))", "known only at the end of the run", a=np.zeros((3, 4, 5)))
@@ -466,6 +468,28 @@ def headers_take_what_the_same_run_has_found():
         done = subprocess.run([FOVEA, "run", "-e", found + 'set_sform(moving, t) |> write("a.nrrd")'], cwd=folder,
                               capture_output=True, text=True)
         assert done.returncode and "a.nrrd" in done.stderr and ".nii.gz" in done.stderr, done.stderr
+
+
+@test
+def volumes_without_a_matrix_get_one_of_their_spacing():
+    """As nibabel does with numpy.diag; moving and fixed lie upon each other in the world then."""
+    head = ndimage.gaussian_filter(RANDOM.random((20, 28, 30)), 2).astype(np.float32) * 100
+    with tempfile.TemporaryDirectory() as folder:
+        for name, a in (("fixed", head), ("moving", ndimage.shift(head, [1, 2, -3], mode="nearest"))):
+            tifffile.imwrite(f"{folder}/{name}.tif", a, imagej=True, resolution=(1 / 0.5, 1 / 0.5),
+                             metadata={"spacing": 2.0, "unit": "mm", "axes": "ZYX"})
+        command(folder, 'm = read("moving.tif")\nf = read("fixed.tif")\nt = register(m, f, kind = "shift")\nwrite(t, "t.tfm")\n'
+                        'set_sform(f) |> write("fixed.nii")\nset_sform(m, t) |> write("moving.nii.gz")')
+        command(folder, 'set_sform(read("moving.tif"), transform = "t.tfm") |> write("again.nii.gz")')
+        fixed, moving, again = (nibabel.load(f"{folder}/{name}") for name in ("fixed.nii", "moving.nii.gz", "again.nii.gz"))
+        near(fixed.affine, np.diag([0.5, 0.5, 2, 1]), "fixed", 1e-6)
+        near(moving.affine, np.array([[0.5, 0, 0, 1.5], [0, 0.5, 0, -1], [0, 0, 2, -2], [0, 0, 0, 1]]), "moving", 0.05)
+        near(again.affine, moving.affine, "again", 1e-6)
+        assert int(fixed.header["sform_code"]) == int(moving.header["sform_code"]) == 2
+        for name in ("a.tif", "a.npy"):
+            done = subprocess.run([FOVEA, "run", "-e", f'set_sform(read("fixed.tif")) |> write("{name}")'], cwd=folder,
+                                  capture_output=True, text=True)
+            assert done.returncode and "keeps no matrix" in done.stderr and ".nii.gz" in done.stderr, done.stderr
 
 
 @test

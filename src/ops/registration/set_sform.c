@@ -65,9 +65,11 @@ static fv_status check(const fv_infer *i, fv_physical *place, fv_error *error) {
     FV_TRY(fv__physical_find(&i->in[IMAGE]->image, "image", place, error));
     if (place->n != 3)
         return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes: only a volume has a matrix to the world", place->n);
-    if (by + file + (p->matrix.count > 0) != 1)
+    int given = by + file + (p->matrix.count > 0);
+    if (given > 1 || (!given && place->placed))
         return fv_fail(error, FV_ERROR_USAGE,
-                       "give one of by, matrix and transform, as in set_sform(moving, register(moving, fixed))");
+                       "%sgive one of by, matrix and transform, as in set_sform(moving, register(moving, fixed))",
+                       given ? "" : "image has a matrix already: ");
     return FV_OK;
 }
 
@@ -88,6 +90,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(check(i, &place, error));
     p->found = p->matrix;
     if (file) FV_TRY(find_world(p->transform, &place, &p->found, error));
+    if (!file && !p->matrix.count) { /* of spacing and origin */
+        p->found.count = 12;
+        memcpy(p->found.value, place.space, sizeof place.space);
+    }
     const double *m = p->found.value;
     if (p->found.count != 12 && p->found.count != 16)
         return fv_fail(error, FV_ERROR_USAGE, "matrix has %d numbers; give 12, or 16 with the row 0 0 0 1", p->found.count);
@@ -113,11 +119,16 @@ const fv_op FV_OP(set_sform) = {
         "a "
         "transform). Where the image lies is known only when register is through. So the result can be written to .nii and "
         ".nii.gz, and no operator takes it. To go on with the image in the same pipeline, use transform(), or give the transform "
-        "as the file of an earlier run: then the place is known before anything is computed.",
+        "as the file of an earlier run: then the place is known before anything is computed.\n"
+        "An image without a matrix, such as one from TIFF, gets one of its spacing and origin, as numpy.diag gives it to "
+        "nibabel: "
+        "set_sform(image) writes just this, and by or transform is applied to it. So that moving and fixed lie upon each other "
+        "as NIfTI, write set_sform(fixed) too: without it, a file says nothing of where it lies, and every program guesses "
+        "otherwise. Formats that cannot keep a matrix (TIFF, PNG, NPY) are refused.",
     .citation = "NIfTI-1: method 3 of the orientation of an image",
     .example = "head = phantom(\"t1\", [20, 30, 30])\n"
                "set_sform(head, [2, 0, 0, -30, 0, 2, 0, -30, 0, 0, 3, -25]) |> write(\"head.nii.gz\")",
-    .version = 3,
+    .version = 4,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(setting),

@@ -79,7 +79,7 @@ const fv_op FV_OP(set_sform_later) = {
     .example = "head = phantom(\"t1\", [20, 30, 30])\n"
                "found = register(shift(head, [0, 2, 1]), head)\n"
                "set_sform_later(head, list_transform(found)) |> write(\"head.nii.gz\")",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(placing),
