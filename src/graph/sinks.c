@@ -82,8 +82,13 @@ static bool check_table_sink(builder *b, const fv_sink *sink) {
     return format->alone != NULL;
 }
 
-/* Whether an image was made for nothing but the matrix that it has. */
-static bool only_places(const fv_node *node) { return node && node->op && !strcmp(node->op->name, "set_sform"); }
+/* Whether a matrix would be lost that an operator has just given to an image. A format that keeps nothing at all is an array, of
+ * which nobody expects it. */
+static bool loses_matrix(const fv_node *node, const fv_format *format) {
+    bool given = node->ninputs && node->in[0] && node->in[0]->type.kind == FV_KIND_IMAGE && !node->in[0]->type.image.has_affine &&
+                 node->type.image.has_affine;
+    return given && format->keeps && strcmp(format->keeps, "nothing") && !strstr(format->keeps, "orientation");
+}
 
 static void check_file_sink(builder *b, fv_sink *sink) {
     const fv_bindings *bindings = b->bindings;
@@ -104,10 +109,10 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         else if (fv__placed_later(sink->value) && !format->place)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s: where this image lies " FV_PLACED_LATER, sink->file);
-        else if (only_places(sink->value) && (!format->keeps || !strstr(format->keeps, "orientation")))
+        else if (loses_matrix(sink->value, format))
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
-                        "write: %s: this format keeps no matrix, so set_sform would be lost; write .nii, .nii.gz, .nrrd, .mha, "
-                        ".zarr or .h5",
+                        "write: %s: this format keeps no matrix to the world, so that of the image would be lost; write .nii.gz, "
+                        ".nrrd, .mha, .zarr or .h5",
                         sink->file);
     } else if (!check_table_sink(b, sink))
         return;

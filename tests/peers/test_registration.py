@@ -486,7 +486,7 @@ def volumes_without_a_matrix_get_one_of_their_spacing():
         near(moving.affine, np.array([[0.5, 0, 0, 1.5], [0, 0.5, 0, -1], [0, 0, 2, -2], [0, 0, 0, 1]]), "moving", 0.05)
         near(again.affine, moving.affine, "again", 1e-6)
         assert int(fixed.header["sform_code"]) == int(moving.header["sform_code"]) == 2
-        for name in ("a.tif", "a.npy"):
+        for name in ("a.tif", "a.ome.tif"):
             done = subprocess.run([FOVEA, "run", "-e", f'set_sform(read("fixed.tif")) |> write("{name}")'], cwd=folder,
                                   capture_output=True, text=True)
             assert done.returncode and "keeps no matrix" in done.stderr and ".nii.gz" in done.stderr, done.stderr

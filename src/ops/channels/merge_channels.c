@@ -51,7 +51,8 @@ const fv_op FV_OP(merge_channels) = {
     .also = "multichannel, cat_channels",
     .doc = "Gives an image with an axis c before z, y and x, as OME-Zarr has it. Names, colours and ranges stay with the "
            "channels, also when the image is filtered or cut. composite shows the channels in their colours, and OME-Zarr "
-           "and hyperstacks of ImageJ keep them; OME-TIFF keeps names and colours, and has no place for ranges. Ranges are forgotten where values are computed anew.",
+           "and hyperstacks of ImageJ keep them; OME-TIFF keeps names and colours, and has no place for ranges. Ranges "
+           "are forgotten where values are computed anew.",
     .inputs = fv__joined_inputs,
     .params = params,
     .params_size = sizeof(merge_channels),

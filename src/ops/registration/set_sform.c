@@ -124,7 +124,7 @@ const fv_op FV_OP(set_sform) = {
         "nibabel: "
         "set_sform(image) writes just this, and by or transform is applied to it. So that moving and fixed lie upon each other "
         "as NIfTI, write set_sform(fixed) too: without it, a file says nothing of where it lies, and every program guesses "
-        "otherwise. Formats that cannot keep a matrix (TIFF, PNG, NPY) are refused.",
+        "otherwise. TIFF, which cannot keep a matrix, is refused then.",
     .citation = "NIfTI-1: method 3 of the orientation of an image",
     .example = "head = phantom(\"t1\", [20, 30, 30])\n"
                "set_sform(head, [2, 0, 0, -30, 0, 2, 0, -30, 0, 0, 3, -25]) |> write(\"head.nii.gz\")",
