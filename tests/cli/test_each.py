@@ -277,8 +277,7 @@ def what_a_killed_command_left_is_ended_by_the_next_one(folder):
     wait_for("the unit", lambda: alive(number))
     first.kill()
     first.wait()
-    assert alive(number)  # not a child of the command itself
-    each(folder, "-q", "true {}", "y")
+    each(folder, "-q", "true {}", "y")  # or any other that is started meanwhile: it was not a child of the first itself
     wait_for("its end", lambda: not alive(number))
 
 
@@ -298,6 +297,29 @@ def what_prints_without_end_is_bounded_and_order_is_kept(folder):
     done = each(folder, "sh -c 'echo out {index}; echo err {index} >&2; echo out {index}'", "x", "y")
     for index in "01":
         assert f"out {index}\nerr {index}\nout {index}\n" in done.stdout, done.stdout
+
+
+@test
+def gigabytes_of_output_are_not_kept(folder):
+    done = each(folder, "head -c 2000000000 {}", "/dev/zero", "--memory", "100M")
+    assert len(done.stdout) < 1.2 * 2**20 and f"[{2000000000 - 2**20} more bytes were left out]" in done.stdout[-100:]
+    kept = [path.stat().st_size for path in pathlib.Path(folder, ".fovea/each").rglob("*.txt")]
+    assert max(kept) < 1.2 * 2**20, kept
+
+
+@test
+def units_that_end_at_random_are_done_in_the_end(folder):
+    """They exit, kill themselves, or kill all of their group, and now and then they work."""
+    script = put(folder, "dice.py", "import os, random, signal, sys\ndraw = random.randrange(6)\n"
+                 "open(f'tries-{sys.argv[1]}', 'a').write('x')\n"
+                 "if draw == 1: sys.exit(random.randrange(1, 256))\n"
+                 "if draw == 2: os.kill(os.getpid(), random.choice([6, 9, 11, 15]))\n"
+                 "if draw == 3: os.killpg(0, signal.SIGKILL)\nopen(sys.argv[2], 'w').write(sys.argv[1])\n")
+    each(folder, "-q", f"{PYTHON} {script} {{index}} {{output}}", *"abcdefgh", "--output", "{}.out", "--retries", "200",
+         "--pause", "0.0001s", "-o", "units.csv")
+    for n, row in enumerate(rows(folder)):
+        assert row["state"] == "done" and int(row["tries"]) == len(pathlib.Path(folder, f"tries-{n}").read_text()), row
+        assert pathlib.Path(folder, f"{'abcdefgh'[n]}.out").read_text() == str(n)
 
 
 @test
