@@ -19,6 +19,10 @@ static const char *hint_for(const fv_node *node) {
         return "what can be estimated is one row of all objects, by = \"\", with label, measure and filter once each, as in "
                "approx(group(filter(measure(label(mask)), \"volume > 9\"), \"\", \"count(), mean(volume)\"), error = 0.02)";
     bool labelled = node->ninputs && chain_of(node->in[0]) == FV_CHAIN_FIRST; /* the greatest label is their number */
+    if (op->result == FV_KIND_IMAGE && chain_of(node) != FV_CHAIN_FIRST)
+        return "approx(mean(image), error = 0.01) and approx(quantile(image, 0.5), error = 0.01), its median, can be estimated, "
+               "and "
+               "approx(objects(mask, \"count(), mean(volume)\"), error = 0.02)";
     if (op->result == FV_KIND_IMAGE || (labelled && op->result != FV_KIND_TABLE))
         return "approx(objects(mask, \"count(), mean(volume)\"), error = 0.02) counts and measures objects";
     if (op->result == FV_KIND_TABLE)

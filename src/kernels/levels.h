@@ -30,6 +30,7 @@ typedef struct fv__method {
     int64_t (*split)(const fv__levels *levels);
     double (*value)(const fv__levels *levels);
     fv_status (*put)(fv_finish *f, const fv__levels *levels, fv_error *error);
+    bool heights; /* it follows the counts of single levels, which a small sample does not tell */
 } fv__method;
 
 #define FV_LEVELS_DOC                                                                                                            \

@@ -7,9 +7,10 @@
 #include "kernels/levels.h"
 #include "op/interval.h"
 #include "op/random.h"
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { SKETCH = 1024, GRID = 4096, ENOUGH = 1 << 13, LEAST_PART = 16, MOST_STRETCHED = 1 << 19 };
+enum { SKETCH = 1024, GRID = 4096, ENOUGH = 1 << 13, LEAST_PART = 16, MOST_STRETCHED = 1 << 19, LEAST_HEIGHT = 64 };
 
 /* ---------------------------------------------------------------- the sketch of a chunk */
 
@@ -77,6 +78,9 @@ typedef struct way {
     fv_group_way      base;
     const fv__method *method;
     double            low, width; /* of the grid */
+    fv_dtype          dtype;
+    bool              real; /* levels are bins, and not whole numbers */
+    int64_t           bins;
 } way;
 
 /* Adds an amount, spread evenly from one place to another, to cells of width 1. */
@@ -94,6 +98,43 @@ static void spread(double from, double to, double amount, int64_t cells, double 
     counts[last] += density * (to - (double)last);
 }
 
+/* A group to which the first chunk is added. */
+static fv_status begin_group(fv_bytes *into, const fv_extent *extent, fv_error *error) {
+    if (into->size) {
+        fv__extent_merge(&((group *)into->data)->extent, extent);
+        return FV_OK;
+    }
+    FV_TRY(fv__bytes_need(into, sizeof(group), error));
+    into->size = sizeof(group);
+    memset(into->data, 0, sizeof(group));
+    ((group *)into->data)->extent = *extent;
+    return FV_OK;
+}
+
+/* Counts of all values of a chunk, where they are more than resampling should have to look at. */
+static fv_extent extent_of(const fv_tally *tally, fv_dtype dtype) {
+    fv_extent extent;
+    fv__extent_init(&extent, FV_FLOAT64);
+    if (!tally || !tally->count) return extent;
+    extent.low.real = (double)(tally->first + fv__tally_offset(dtype));
+    extent.high.real = extent.low.real + (double)(tally->count - 1);
+    extent.count = (int64_t)fv__tally_total(tally);
+    return extent;
+}
+
+static fv_status add_tally(const fv_group_way *base, fv_bytes *into, const void *data, size_t size, fv_error *error) {
+    const way      *w = (const way *)base;
+    const fv_tally *tally = fv__tally_at(data, size, 0);
+    fv_extent       extent = extent_of(tally, w->dtype);
+    FV_TRY(begin_group(into, &extent, error));
+    double *counts = ((group *)into->data)->counts, cell = w->width / GRID;
+    for (int64_t k = 0; tally && k < tally->count; k++) {
+        int64_t at = (int64_t)((extent.low.real + (double)k - w->low) / cell);
+        counts[FV_MIN(FV_MAX(at, 0), GRID - 1)] += (double)tally->counts[k];
+    }
+    return FV_OK;
+}
+
 static fv_status add_chunk(const fv_group_way *base, fv_bytes *into, const void *data, size_t size, fv_error *error) {
     const way *w = (const way *)base;
     fv_extent  extent;
@@ -102,13 +143,7 @@ static fv_status add_chunk(const fv_group_way *base, fv_bytes *into, const void 
     memcpy(&extent, data, sizeof extent);
     memcpy(counts, (const char *)data + sizeof extent, sizeof counts);
     for (int k = 0; k < SKETCH; k++) rows += counts[k];
-    if (!into->size) {
-        FV_TRY(fv__bytes_need(into, sizeof(group), error));
-        into->size = sizeof(group);
-        memset(into->data, 0, sizeof(group));
-        ((group *)into->data)->extent = extent;
-    } else
-        fv__extent_merge(&((group *)into->data)->extent, &extent);
+    FV_TRY(begin_group(into, &extent, error));
     double low = fv__scalar_number(&extent.low), width = fv__scalar_number(&extent.high) - low, cell = w->width / GRID;
     double weight = rows ? (double)extent.count / (double)rows : 0;
     for (int k = 0; k < SKETCH; k++)
@@ -149,7 +184,7 @@ static fv_status take(fv_finish *f, int64_t index, const void *data, size_t size
 /* Levels between the least and the greatest value of the group, as the exact threshold has them. */
 static fv_status of_levels(const way *w, const group *g, int64_t levels, double *amounts, fv_tally *tally, fv_finish *f,
                            fv_error *error) {
-    bool   real = fv_dtype_is_float(f->in[0]->image.dtype);
+    bool   real = w->real;
     double low = fv__scalar_number(&g->extent.low), high = fv__scalar_number(&g->extent.high), cell = w->width / GRID;
     double from = real ? low : low - 0.5, level = ((real ? high : high + 0.5) - from) / (double)levels;
     for (int64_t k = 0; k < GRID; k++)
@@ -162,19 +197,18 @@ static fv_status of_levels(const way *w, const group *g, int64_t levels, double 
     tally->counts[levels - 1] = FV_MAX(tally->counts[levels - 1], 1);
     if (!real) return fv__levels_of_values(f, w->method, tally, g->extent.low.natural, error);
     fv_bins bins;
-    fv__bins_init(&bins, f->in[0]->image.dtype, low, high, true, levels);
+    fv__bins_init(&bins, w->dtype, low, high, true, levels);
     return fv__levels_of_bins(f, w->method, &bins, tally->counts, error);
 }
 
 static fv_status value_of(const fv_group_way *base, const fv_sample *s, const fv_bytes *bytes, double *value, fv_error *error) {
     const way   *w = (const way *)base;
     const group *g = (const group *)bytes->data;
-    bool         real = fv_dtype_is_float(s->in[0]->image.dtype);
     capture      c = { .base = { .params = s->params, .ninputs = 1, .in = { s->in[0] }, .out = s->out, .put = take } };
-    int64_t      levels = FV_MIN(fv__levels_bins(w->method, s->params), GRID);
+    int64_t      levels = w->bins;
     double      *amounts;
     fv_tally    *tally;
-    if (!real) FV_TRY(fv__levels_span(&g->extent, s->in[0]->image.dtype, &levels, error));
+    if (!w->real) FV_TRY(fv__levels_span(&g->extent, s->in[0]->image.dtype, &levels, error));
     *value = fv__scalar_number(&g->extent.low);
     if (levels == 1 || !(fv__scalar_number(&g->extent.high) > *value)) return FV_OK;
     FV_TRY(FV_TAKE_ZEROED(amounts, (size_t)levels * sizeof *amounts, error));
@@ -190,14 +224,17 @@ static fv_status value_of(const fv_group_way *base, const fv_sample *s, const fv
 
 /* Of all chunks that were seen. */
 static fv_status find_range(fv_sample *s, fv_extent *all, fv_error *error) {
-    fv__extent_init(all, s->in[0]->image.dtype);
+    fv__extent_init(all, fv__tally_fits(s->in[0]->image.dtype) ? FV_FLOAT64 : s->in[0]->image.dtype);
     for (int64_t i = 0; i < s->seen; i++) {
         const void *data;
         size_t      size;
         double      voxels;
         fv_extent   one;
         FV_TRY(s->partial(s, i, &data, &size, &voxels, error));
-        memcpy(&one, data, sizeof one);
+        if (fv__tally_fits(s->in[0]->image.dtype))
+            one = extent_of(fv__tally_at(data, size, 0), s->in[0]->image.dtype);
+        else
+            memcpy(&one, data, sizeof one);
         fv__extent_merge(all, &one);
     }
     if (all->nan || !isfinite(fv__scalar_number(&all->low)) || !isfinite(fv__scalar_number(&all->high)))
@@ -230,20 +267,16 @@ static fv_status find_tails(fv_sample *s, double middle, double *below, double *
     for (int64_t i = 0; i < s->seen; i++) {
         const void *data;
         size_t      size;
-        double      voxels, low, high;
+        double      voxels;
         fv_extent   extent;
         FV_TRY(s->partial(s, i, &data, &size, &voxels, error));
         if (fv__tally_fits(dtype)) {
             const fv_tally *tally = fv__tally_at(data, size, 0);
-            low = tally ? (double)(tally->first + fv__tally_offset(dtype)) : middle;
-            high = tally ? low + (double)(tally->count - 1) : middle;
-        } else {
+            extent = extent_of(tally, dtype);
+        } else
             memcpy(&extent, data, sizeof extent);
-            low = fv__scalar_number(&extent.low);
-            high = fv__scalar_number(&extent.high);
-        }
-        add_to(&lows, low - middle);
-        add_to(&highs, high - middle);
+        add_to(&lows, extent.count ? fv__scalar_number(&extent.low) - middle : 0);
+        add_to(&highs, extent.count ? fv__scalar_number(&extent.high) - middle : 0);
     }
     *below = beyond(&lows, s);
     *above = beyond(&highs, s);
@@ -263,12 +296,12 @@ static fv_status stretch_sketch(const fv_group_way *base, fv_sample *s, fv_bytes
     double     below, above;
     FV_TRY(find_tails(s, w->low, &below, &above, error));
     double low = fv__scalar_number(&g->extent.low), high = fv__scalar_number(&g->extent.high);
-    if (!fv_dtype_is_float(s->in[0]->image.dtype)) {
+    if (!w->real) {
         if (high + above - low + below > MOST_STRETCHED) return FV_OK;
         if (low >= 0) below = FV_MIN(below, low); /* it may be unsigned */
     }
-    move(&g->extent.low, -below, s->in[0]->image.dtype);
-    move(&g->extent.high, above, s->in[0]->image.dtype);
+    move(&g->extent.low, -below, w->dtype);
+    move(&g->extent.high, above, w->dtype);
     return FV_OK;
 }
 
@@ -286,17 +319,42 @@ static fv_status stretch_tally(const fv_group_way *base, fv_sample *s, fv_bytes 
     return FV_OK;
 }
 
+static double seen_voxels(const fv_sample *s) { return s->voxels * (double)s->seen / (double)s->population; }
+
+/* Of many values, resampling looks at bins; the threshold itself is that of all values. */
+static fv_status of_many_values(fv_sample *s, way *w, fv_interval *e, fv_error *error) {
+    double value;
+    FV_TRY(fv__estimate_merged(s, &value, error));
+    w->base.add = add_tally;
+    w->real = true;
+    w->bins = GRID;
+    w->dtype = s->in[0]->image.dtype;
+    FV_TRY(fv__estimate_groups_by(s, &w->base, w->width / GRID, e, error));
+    e->low += value - e->value;
+    e->high += value - e->value;
+    e->value = value;
+    if (w->method->heights && seen_voxels(s) < LEAST_HEIGHT * w->width) {
+        e->low = e->high = NAN;
+        snprintf(e->method, sizeof e->method, "too few");
+    }
+    return FV_OK;
+}
+
 fv_status fv__levels_estimate(fv_sample *s, const fv__method *method, fv_interval *e, fv_error *error) {
-    if (fv__tally_fits(s->in[0]->image.dtype)) return fv__estimate_groups(s, 1, stretch_tally, e, error);
+    fv_dtype  dtype = s->in[0]->image.dtype;
     fv_extent all;
     FV_TRY(find_range(s, &all, error));
-    bool   real = fv_dtype_is_float(s->in[0]->image.dtype);
     double low = fv__scalar_number(&all.low), width = fv__scalar_number(&all.high) - low;
     way    w = { .base = { .add = add_chunk, .join = add_group, .value = value_of, .stretch = stretch_sketch },
                  .method = method,
                  .low = low,
-                 .width = width > 0 ? width : 1 };
-    double step = real ? width / (double)FV_MIN(fv__levels_bins(method, s->params), GRID) : FV_MAX(1, width / SKETCH);
+                 .width = width > 0 ? width : 1,
+                 .dtype = dtype,
+                 .real = fv_dtype_is_float(dtype),
+                 .bins = FV_MIN(fv__levels_bins(method, s->params), GRID) };
+    if (fv__tally_fits(dtype) && width > GRID && !method->put) return of_many_values(s, &w, e, error);
+    if (fv__tally_fits(dtype)) return fv__estimate_groups(s, 1, stretch_tally, e, error);
+    double step = w.real ? width / (double)w.bins : FV_MAX(1, width / SKETCH);
     return fv__estimate_groups_by(s, &w.base, step, e, error);
 }
 

@@ -345,9 +345,23 @@ fv_status fv__estimate_groups_by(fv_sample *s, const fv_group_way *way, double s
     return status;
 }
 
+static combination combination_of(const fv_sample *s, fv_group_stretch *stretch) {
+    return (combination){ .base = { .add = merge, .join = merge, .value = evaluate, .stretch = stretch },
+                          .params = s->params,
+                          .combine = s->op->passes[0].combine };
+}
+
+fv_status fv__estimate_merged(fv_sample *s, double *value, fv_error *error) {
+    combination c = combination_of(s, NULL);
+    fv_bytes    group = { 0 }, all = { 0 };
+    fv_status   status = make_groups(s, &c.base, 1, &group, &all, error);
+    if (status == FV_OK) status = evaluate(&c.base, s, &all, value, error);
+    fv__bytes_release(&group);
+    fv__bytes_release(&all);
+    return status;
+}
+
 fv_status fv__estimate_groups(fv_sample *s, double step, fv_group_stretch *stretch, fv_interval *e, fv_error *error) {
-    combination c = { .base = { .add = merge, .join = merge, .value = evaluate, .stretch = stretch },
-                      .params = s->params,
-                      .combine = s->op->passes[0].combine };
+    combination c = combination_of(s, stretch);
     return fv__estimate_groups_by(s, &c.base, step, e, error);
 }

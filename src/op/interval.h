@@ -41,6 +41,8 @@ typedef struct fv_group_way {
 } fv_group_way;
 /* Of such a number, by a bootstrap over groups of chunks. step: by how much its values differ at least. */
 fv_status fv__estimate_groups_by(fv_sample *s, const fv_group_way *way, double step, fv_interval *e, fv_error *error);
+/* The number of all chunks that were seen, of an operator whose first pass has combine, and whose finish gives it. */
+fv_status fv__estimate_merged(fv_sample *s, double *value, fv_error *error);
 /* The same for any operator whose first pass has combine, and whose finish gives the number. */
 fv_status fv__estimate_groups(fv_sample *s, double step, fv_group_stretch *stretch, fv_interval *e, fv_error *error);
 

@@ -15,9 +15,11 @@ typedef struct fv_sampled {
 /* A file that the value is made of and that is read from its start on whatever is asked of it; NULL: there is none. */
 static const char *read_in_order(const fv_node *node) {
     const fv_param *file = node->op && !node->ninputs && node->op->layout ? fv__params_file(node->op) : NULL;
+    const int64_t   brief = 1 << 20; /* bytes that are read in no time */
     fv_layout       layout = { 0 };
     const char     *found = NULL;
-    if (file && node->op->layout(node->params, &layout, NULL) == FV_OK && layout.sequential)
+    if (file && fv_image_type_bytes(&node->type.image) >= brief && node->op->layout(node->params, &layout, NULL) == FV_OK &&
+        layout.sequential)
         found = *(const char *const *)((const char *)node->params + file->offset);
     for (int i = 0; i < node->ninputs && !found; i++)
         if (node->in[i]) found = read_in_order(node->in[i]);
@@ -30,7 +32,7 @@ static void say_order(fv_scheduler *s, const fv_stage *stage) {
     s->said_order = true;
     fv__log("fovea: %s can only be read in order, from its start: a sample of it saves computing, but no reading. Of many such "
             "files, "
-            "whole files are sampled: approx(mean(together(read(\"*.nii.gz\"))), error = 0.01)",
+            "whole files are sampled where they are one image: approx(mean(together(c)), error = 0.01)",
             file);
 }
 
@@ -56,11 +58,12 @@ void fv__sampled_free(fv_sampled *sampled) {
 
 /* One that would be over too late is not begun; the first one always is. */
 static bool in_time(const fv_scheduler *s, const fv_stage_state *state, const fv_sampled *sampled) {
-    double now = fv__now();
+    const double reserve = 0.01; /* seconds for the estimate itself, and the end of the run */
+    double       now = fv__now();
     if (!sampled->deadline || !sampled->next) return true;
     int64_t done = state->done - state->found;
     double  each = done ? (now - sampled->started) / (double)done * FV_MIN(s->places[0].workers, (double)done) : 0;
-    return now + each <= sampled->deadline;
+    return now + 1.25 * each + reserve <= sampled->deadline;
 }
 
 bool fv__sampled_take(fv_scheduler *s, fv_item *item, int index, int64_t *task) {

@@ -17,7 +17,7 @@ static int64_t split(const fv__levels *l) {
     return flip ? last - index : index;
 }
 
-static const fv__method method = { .bins = 256, .split = split };
+static const fv__method method = { .bins = 256, .split = split, .heights = true };
 
 FV_LEVELS_PASSES
 
