@@ -4,8 +4,9 @@
 
 static const fv_input inputs[] = {
     { "value", FV_KIND_SCALAR,
-      .doc = "a statistic of an image: mean, sum, std, var, count, quantile or a threshold; or summaries of its objects: "
-             "objects(mask), group(measure(label(mask)), \"\", ...)" },
+      .doc =
+          "a statistic of an image: mean, sum, std, var, count, quantile, histogram or a threshold; or summaries of its objects: "
+          "objects(mask), group(measure(label(mask)), \"\", ...)" },
     FV_INPUT_END,
 };
 
@@ -26,8 +27,8 @@ const fv_op FV_OP(approx) = {
         "Chunks of the image are taken in random order until the value is known as well as you ask, or until the time is over. "
         "With error or absolute, the result follows from the image, the seed and the chunks (those of the file, or --chunk): "
         "other chunks "
-        "give another estimate, the same ones the same bits on every machine. With time, a second "
-        "run finds the first one's result in the store. The printed value has its interval, and how many chunks were seen; in "
+        "give another estimate, the same ones the same bits on every machine. With time, how far it came is kept with the run, "
+        "so that the same command repeats it. The printed value has its interval, and how many chunks were seen; in "
         "tables and JSON these are columns low, high, seen, chunks and method. It can be used like any number, as in a > "
         "approx(otsu(a), error = 0.02). If all chunks were seen, the value is the exact one. Chunks that were seen are kept: "
         "another seed, a smaller error or the exact statistic does not read them again.",
