@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Times ptycho on a simulated scan, beside the Fourier transforms of scipy on the same frames.
-Usage: bench/ptychography.py [--iterations 40] [--workers 2]"""
+Usage: bench/ptychography.py [--iterations 40] [--workers 2]
+       bench/ptychography.py --clean     how residuals fall without noise, positions being multiples of an eighth of a pixel"""
 import argparse
 import pathlib
 import subprocess
@@ -13,9 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOVEA = ROOT / "build" / "fovea"
 SCAN = 'scan_positions("fermat", 210, 9.25)'
 START = "make_probe(128, radius = 26, defocus = 300)"
-SIMULATION = f"""cells = phantom("cells", [344, 344]) / 255
+OBJECT = """cells = phantom("cells", [344, 344]) / 255
 o = complex_image(1 - 0.3 * gaussian(cells, 1), gaussian(rotate90(cells), 1))
-write(poisson(diffract(o, make_probe(128, radius = 24, defocus = 400, counts = 460000), {SCAN})), "frames.npy")"""
+p = make_probe(128, radius = 24, defocus = 400, counts = 460000)
+"""
+SIMULATION = OBJECT + f'write(poisson(diffract(o, p, {SCAN})), "frames.npy")'
+CLEAN_SIMULATION = OBJECT + 'write(diffract(o, p, {scan}), "clean.npy")'
 
 
 def fovea(text, folder, *options):
@@ -52,12 +56,40 @@ def time_scipy(frames, workers):
     return best
 
 
+CLEAN = (("raar, beta 0.75", "iterations = 120"), ("raar, beta 0.9", "iterations = 120, beta = 0.9"),
+         ("raar, beta 0.95", "iterations = 120, beta = 0.95"),
+         ("lsq, no momentum", 'iterations = 100, method = "lsq", object_damping = 0.1, momentum = 0'),
+         ("lsq", 'iterations = 100, method = "lsq", object_damping = 0.1'))
+
+
+def rounded_scan():
+    """The Fermat spiral of SCAN, to an eighth of a pixel."""
+    angle, middle, step = np.pi * (3 - np.sqrt(5)), 105.0, 9.25
+    k = np.arange(2000)
+    at = middle + (step / np.sqrt(np.pi) * np.sqrt(k) * np.stack([np.sin(k * angle), np.cos(k * angle)])).T
+    at = at[np.all((at >= 0) & (at <= 2 * middle), 1)]
+    return "[" + ", ".join(f"{v:.9g}" for v in (np.floor(at * 8 + 0.5) / 8).ravel()) + "]"
+
+
+def follow_residuals(folder):
+    scan = rounded_scan()
+    fovea(CLEAN_SIMULATION.format(scan=scan), folder)
+    for name, extra in CLEAN:
+        fovea(f'write(ptycho(read("clean.npy"), {START}, positions = {scan}, {extra}, output = "residuals"), "r.csv")', folder)
+        left = [float(row.split(",")[1]) for row in pathlib.Path(folder, "r.csv").read_text().split()[1:]]
+        print(f"{name}: " + ", ".join(f"{n}: {left[n - 1]:.4f}" for n in (20, 50, 100, 120) if n <= len(left)), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clean", action="store_true")
     parser.add_argument("--iterations", type=int, default=40)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if given.clean:
+            follow_residuals(folder)
+            return
         fovea(SIMULATION, folder)
         frames = np.load(f"{folder}/frames.npy")
         print(f"{len(frames)} frames of {frames.shape[1]} x {frames.shape[2]}, {frames.sum() / len(frames):.0f} counts each")

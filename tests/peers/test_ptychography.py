@@ -154,30 +154,88 @@ def iterations_are_those_of_the_formulas():
         near_complex(run(call + ', output = "probe")', **arrays), probe, 2e-5)
 
 
+def least_squares(frames, positions, probe, iterations, damping, momentum):
+    """All frames as one group: the best steps along preconditioned gradients, then a part of the way so far once more."""
+    probe = probe * np.sqrt(frames.sum() / len(frames) / np.sum(np.abs(probe)**2))
+    n = [int(max(p[d] for p in positions)) + N for d in (0, 1)]
+    obj, speed, turn = np.ones(n, complex), 0, 0
+    parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
+    for _ in range(iterations):
+        error = [projected(probe * obj[k], f) - probe * obj[k] for k, f in zip(parts, frames)]
+        num, den = np.zeros(n, complex), np.zeros(n)
+        for e, k in zip(error, parts):
+            num[k] += probe.conj() * e
+            den[k] += np.abs(probe)**2
+        d = num / (den + damping[0] * den.max())
+        weight = sum(np.abs(obj[k])**2 for k in parts)
+        p = sum(obj[k].conj() * e for e, k in zip(error, parts)) / (weight + damping[1] * weight.max())
+        ways = [np.concatenate([w.ravel() for w in way]) for way in ([probe * d[k] for k in parts], [p * obj[k] for k in parts])]
+        matrix = np.stack([np.concatenate([v.real, v.imag]) for v in ways], 1)
+        right = np.concatenate([e.ravel() for e in error])
+        along, aside = np.linalg.lstsq(matrix, np.concatenate([right.real, right.imag]), rcond=None)[0]
+        speed, turn = along * d + 0.7 * speed, aside * p + 0.7 * turn
+        obj, probe = obj + along * d + momentum * speed, probe + aside * p + momentum * turn
+    return obj, probe
+
+
 @test
 def least_squares_take_the_steps_that_leave_least():
     positions = raster(6)
     frames, start = frames_of(make_object(), make_probe(), positions), make_probe(8, 0.01)
-    probe = start * np.sqrt(frames.sum() / len(frames) / np.sum(np.abs(start)**2))
-    n = int(max(p[0] for p in positions)) + N
-    obj = np.ones((n, n), complex)
-    parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
-    error = [projected(probe * obj[k], f) - probe * obj[k] for k, f in zip(parts, frames)]
-    num, den = np.zeros((n, n), complex), np.zeros((n, n))
-    for e, k in zip(error, parts):
-        num[k] += probe.conj() * e
-        den[k] += np.abs(probe)**2
-    d = num / (den + 0.1 * den.max())
-    weight = sum(np.abs(obj[k])**2 for k in parts)
-    p = sum(obj[k].conj() * e for e, k in zip(error, parts)) / (weight + 0.3 * weight.max())
-    a = np.concatenate([(probe * d[k]).ravel() for k in parts])
-    b = np.concatenate([(p * obj[k]).ravel() for k in parts])
-    matrix = np.stack([np.concatenate([v.real, v.imag]) for v in (a, b)], 1)
-    right = np.concatenate([np.concatenate([e.ravel() for e in error]).real, np.concatenate([e.ravel() for e in error]).imag])
-    along, aside = np.linalg.lstsq(matrix, right, rcond=None)[0]
-    call = f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 16, object_damping = 0.1, iterations = 1'
-    near_complex(run(call + ")", f=frames, s=start), obj + along * d, 1e-4)
-    near_complex(run(call + ', output = "probe")', f=frames, s=start), probe + aside * p, 1e-4)
+    for iterations, momentum in ((1, 0), (3, 0.5)):
+        obj, probe = least_squares(frames, positions, start, iterations, (0.1, 0.3), momentum)
+        call = (f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 16, object_damping = 0.1, '
+                f"iterations = {iterations}, momentum = {momentum}")
+        near_complex(run(call + ")", f=frames, s=start), obj, 1e-5)
+        near_complex(run(call + ', output = "probe")', f=frames, s=start), probe, 1e-5)
+
+
+def as_complex(parts):
+    """Of an image with the axes row, part, column."""
+    return parts[..., 0, :] + 1j * parts[..., 1, :]
+
+
+@test
+def sums_are_adjoint_to_the_forward_model():
+    """<P O, z> = <O, sum of conj(P) z> = <P, sum of conj(O) z>, frame by frame shifted between pixels. Waves whose pixels are all
+    free are probe times object themselves."""
+    rng = np.random.default_rng(11)
+    scan, shifts, n = "[0, 0, 0, 1, 1, 2, 7, 0, 2, 9, 9, 1]", "[0, 0, 0.25, 0.625]", N + 9
+    noise = [rng.normal(size=s) + 1j * rng.normal(size=s) for s in ((n, n), (N, N), (n, n), (N, N))]
+    arrays = {name: a.astype(np.complex64) for name, a in zip("opuv", noise)}
+    arrays |= {"f": np.ones((3, N, N), np.float32), "m": np.zeros((N, N), bool)}
+    at = f"scan = {scan}, shifts = {shifts}"
+    made = f"ptycho_waves(ptycho_frames(f, m, {at}), split_complex({{}}), ptycho_start({{}}, shifts = {shifts}), {at})"
+
+    def waves(image):
+        return as_complex(image[0, :3 * N].reshape(3, N, 2, N))
+
+    lit, other = (run(made.format(*names), **arrays) for names in (("o", "p"), ("u", "v")))
+    product = np.vdot(waves(lit), waves(other))
+    sums = run(f"ptycho_sums({made.format('u', 'v')}, ptycho_start(p, shifts = {shifts}), {at})", **arrays)[0].ravel()
+    box = sums[:2 * n * n].reshape(2, n, n)  # frames reach all sides: the box is the object
+    back = np.vdot(arrays["o"], box[0] + 1j * box[1])
+    probe = run(f"ptycho_overlap({made.format('u', 'v')}, split_complex(o), ptycho_start(p, shifts = {shifts}), {at}, "
+                'kind = "direction")', **arrays)[0]
+    spectrum = np.vdot(np.fft.fft2(arrays["p"]), as_complex(probe)) / N**2
+    for name, found in (("object", back), ("probe", spectrum)):
+        if abs(found - product) > 1e-5 * np.linalg.norm(waves(lit)) * np.linalg.norm(waves(other)):
+            raise Difference(f"{name}: {found} beside {product}")
+
+
+@test
+def noisy_frames_are_explained_as_well_as_their_noise_allows():
+    positions = [(y + i * 5 % 3 * 0.5, x) for i, (y, x) in enumerate(raster(2))]
+    obj, probe = make_object(N + SIZE + 2), make_probe() / 2  # 100,000 counts a frame, 98 in a pixel
+    frames = np.random.default_rng(2).poisson(frames_of(obj, probe, positions)).astype(np.float32)
+    truth = residual(frames, obj, probe, positions)
+    for beta in (0.6, 0.75, 0.9):
+        for part in (np.s_[:], np.s_[0::2], np.s_[1::2]):
+            at = positions[part]
+            left = run(f"ptycho(f, s, positions = {text(at)}, beta = {beta}, iterations = 60, output = \"residuals\")",
+                       table=True, f=frames[part], s=make_probe(7.5, 0.018))["residual"]
+            if not float(left[-1]) <= 0.17 or not float(left[-1]) <= 1.1 * truth:
+                raise Difference(f"beta {beta}: {left[-1]:.4f}; the truth leaves {truth:.4f}")
 
 
 def stripes(positions, block):

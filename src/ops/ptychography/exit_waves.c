@@ -27,10 +27,10 @@ static int by_stripe(const void *a, const void *b) {
     return (p->frame > q->frame) - (p->frame < q->frame);
 }
 
-static fv_status round_places(const fv_list *positions, place *places, fv_error *error) {
+static fv_status round_places(const fv_list *positions, int64_t parts, place *places, fv_error *error) {
     for (int64_t i = 0; i < positions->count / 2; i++) {
-        double y = positions->value[2 * i] * FV_WAVES_PARTS, x = positions->value[2 * i + 1] * FV_WAVES_PARTS;
-        if (!(fabs(y) < (double)MOST_SIDE * FV_WAVES_PARTS && fabs(x) < (double)MOST_SIDE * FV_WAVES_PARTS))
+        double y = positions->value[2 * i] * (double)parts, x = positions->value[2 * i + 1] * (double)parts;
+        if (!(fabs(y) < (double)MOST_SIDE * (double)parts && fabs(x) < (double)MOST_SIDE * (double)parts))
             return fv_fail(error, FV_ERROR_USAGE,
                            "position %lld is (%g, %g); positions are rows and columns in pixels, below a million: are they in "
                            "metres?",
@@ -40,8 +40,11 @@ static fv_status round_places(const fv_list *positions, place *places, fv_error 
     return FV_OK;
 }
 
-static int64_t whole(int64_t parts) {
-    return parts >= 0 ? parts / FV_WAVES_PARTS : -((-parts + FV_WAVES_PARTS - 1) / FV_WAVES_PARTS);
+static int64_t whole(int64_t at, int64_t parts) { return at >= 0 ? at / parts : -((-at + parts - 1) / parts); }
+
+/* Which of the parts x parts shifts a place has. */
+static int64_t shift_of(const place *p, int64_t parts) {
+    return (p->y - whole(p->y, parts) * parts) * parts + p->x - whole(p->x, parts) * parts;
 }
 
 static void sort_places(place *places, int64_t count, int64_t block) {
@@ -53,49 +56,48 @@ static void sort_places(place *places, int64_t count, int64_t block) {
 }
 
 /* Numbers of the classes that occur, in order of their shifts; class 0 is that without shift. */
-static int64_t number_classes(const place *places, int64_t count, int64_t number[FV_WAVES_PARTS * FV_WAVES_PARTS]) {
+static int64_t number_classes(const place *places, int64_t count, int64_t parts, int64_t *number) {
     int64_t classes = 1;
-    memset(number, 0, sizeof(int64_t) * FV_WAVES_PARTS * FV_WAVES_PARTS);
-    for (int64_t i = 0; i < count; i++)
-        number[(places[i].y - whole(places[i].y) * FV_WAVES_PARTS) * FV_WAVES_PARTS + places[i].x -
-               whole(places[i].x) * FV_WAVES_PARTS] = 1;
+    memset(number, 0, sizeof *number * (size_t)(parts * parts));
+    for (int64_t i = 0; i < count; i++) number[shift_of(&places[i], parts)] = 1;
     number[0] = 0;
-    for (int k = 1; k < FV_WAVES_PARTS * FV_WAVES_PARTS; k++)
+    for (int64_t k = 1; k < parts * parts; k++)
         if (number[k]) number[k] = classes++;
     return classes;
 }
 
-static void fill_lists(const place *places, int64_t count, const int64_t *origin, double *scan, double *shifts,
-                       const int64_t *number) {
+static void fill_scan(const place *places, int64_t count, int64_t parts, const int64_t *origin, const int64_t *number,
+                      double *scan) {
     for (int64_t i = 0; i < count; i++) {
-        int64_t y = whole(places[i].y), x = whole(places[i].x);
         double *to = scan + FV_SCAN_NUMBERS * i;
         to[FV_SCAN_FRAME] = (double)places[i].frame;
-        to[FV_SCAN_Y] = (double)(y - origin[0]);
-        to[FV_SCAN_X] = (double)(x - origin[1]);
-        to[FV_SCAN_CLASS] =
-            (double)number[(places[i].y - y * FV_WAVES_PARTS) * FV_WAVES_PARTS + places[i].x - x * FV_WAVES_PARTS];
-    }
-    for (int k = 0; k < FV_WAVES_PARTS * FV_WAVES_PARTS; k++) {
-        if (k && !number[k]) continue;
-        shifts[2 * number[k]] = (double)(k / FV_WAVES_PARTS) / FV_WAVES_PARTS;
-        shifts[2 * number[k] + 1] = (double)(k % FV_WAVES_PARTS) / FV_WAVES_PARTS;
+        to[FV_SCAN_Y] = (double)(whole(places[i].y, parts) - origin[0]);
+        to[FV_SCAN_X] = (double)(whole(places[i].x, parts) - origin[1]);
+        to[FV_SCAN_CLASS] = (double)number[shift_of(&places[i], parts)];
     }
 }
 
-static void find_extent(const place *places, int64_t count, int64_t origin[2], int64_t extent[2]) {
+static void fill_shifts(int64_t parts, const int64_t *number, double *shifts) {
+    for (int64_t k = 0; k < parts * parts; k++) {
+        if (k && !number[k]) continue;
+        shifts[2 * number[k]] = (double)(k / parts) / (double)parts;
+        shifts[2 * number[k] + 1] = (double)(k % parts) / (double)parts;
+    }
+}
+
+static void find_extent(const place *places, int64_t count, int64_t parts, int64_t origin[2], int64_t extent[2]) {
     int64_t last[2] = { INT64_MIN, INT64_MIN };
     origin[0] = origin[1] = INT64_MAX;
     for (int64_t i = 0; i < count; i++)
         for (int d = 0; d < 2; d++) {
-            int64_t at = whole(d ? places[i].x : places[i].y);
+            int64_t at = whole(d ? places[i].x : places[i].y, parts);
             origin[d] = FV_MIN(origin[d], at);
             last[d] = FV_MAX(last[d], at);
         }
     for (int d = 0; d < 2; d++) extent[d] = last[d] - origin[d];
 }
 
-fv_status fv__waves_sort(const fv_list *positions, int64_t block, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
+fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
                          int64_t extent[2], fv_error *error) {
     int64_t count = positions->count / 2, number[FV_WAVES_PARTS * FV_WAVES_PARTS];
     double *scan, *shifts;
@@ -105,16 +107,16 @@ fv_status fv__waves_sort(const fv_list *positions, int64_t block, fv_arena *aren
                        "positions has %lld numbers; it takes a row and a column for each of 1 to %d frames",
                        (long long)positions->count, (int)MOST_FRAMES);
     FV_TRY(FV_TAKE(places, (size_t)count * sizeof *places, error));
-    fv_status status = round_places(positions, places, error);
+    fv_status status = round_places(positions, cut.parts, places, error);
     if (status == FV_OK) status = FV_TAKE_IN(arena, scan, (size_t)(count * FV_SCAN_NUMBERS) * sizeof *scan, error);
-    if (status == FV_OK)
-        status = FV_TAKE_IN(arena, shifts, (size_t)(2 * FV_WAVES_PARTS * FV_WAVES_PARTS) * sizeof *shifts, error);
+    if (status == FV_OK) status = FV_TAKE_IN(arena, shifts, (size_t)(2 * cut.parts * cut.parts) * sizeof *shifts, error);
     if (status == FV_OK) {
-        find_extent(places, count, origin, extent);
-        sort_places(places, count, block);
-        int64_t classes = number_classes(places, count, number);
-        fill_lists(places, count, origin, scan, shifts, number);
-        *at = (fv_wave_scan){ { count * FV_SCAN_NUMBERS, scan }, { 2 * classes, shifts }, block };
+        find_extent(places, count, cut.parts, origin, extent);
+        sort_places(places, count, cut.block);
+        int64_t classes = number_classes(places, count, cut.parts, number);
+        fill_scan(places, count, cut.parts, origin, number, scan);
+        fill_shifts(cut.parts, number, shifts);
+        *at = (fv_wave_scan){ { count * FV_SCAN_NUMBERS, scan }, { 2 * classes, shifts }, cut.block };
     }
     free(places);
     return status;

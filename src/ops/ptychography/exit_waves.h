@@ -17,7 +17,7 @@
 #include "kernels/vectors.h"
 #include "op/op.h"
 
-enum { FV_WAVES_PARTS = 8, FV_WAVES_MODES = 16 };      /* shifts are rounded to 1 / PARTS of a pixel; most modes */
+enum { FV_WAVES_PARTS = 64, FV_WAVES_MODES = 16 };     /* at most: parts of a pixel that shifts are rounded to, and modes */
 enum { FV_WAVES_BLOCK = 64, FV_WAVES_LONGEST = 1024 }; /* frames of a block: about so many, and at most */
 enum { FV_SCAN_FRAME, FV_SCAN_Y, FV_SCAN_X, FV_SCAN_CLASS, FV_SCAN_NUMBERS };
 
@@ -64,8 +64,12 @@ fv_wave_box fv__waves_box(const fv_waves *w, int64_t block);
 
 static inline const double *fv__wave_frame(const fv_waves *w, int64_t frame) { return w->scan + FV_SCAN_NUMBERS * frame; }
 
-/* Positions, two numbers each, sorted and rounded to classes, into lists of the arena. origin: of the object in positions. */
-fv_status fv__waves_sort(const fv_list *positions, int64_t block, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
+/* Positions, two numbers each, sorted and rounded to 1 / parts of a pixel, into lists of the arena. origin: of the object in
+ * positions. */
+typedef struct fv_wave_cut {
+    int64_t block, parts;
+} fv_wave_cut;
+fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
                          int64_t extent[2], fv_error *error);
 
 /* Sizes from the images that a step gets: amplitudes and probe. */

@@ -9,8 +9,8 @@
 typedef struct {
     fv_list   positions, amplitude_limits, phase_limits;
     fv_choice method, output;
-    int64_t   iterations, rounds, modes, probe_from, group, block, positions_from, orientation;
-    double    beta, alpha, object_damping, probe_damping, reach, stop;
+    int64_t   iterations, rounds, modes, probe_from, group, block, subpixel, positions_from, orientation;
+    double    beta, alpha, momentum, object_damping, probe_damping, reach, stop;
 } ptycho;
 enum { FRAMES, PROBE, OBJECT, MASK };
 enum { RAAR, DM, LSQ, EPIE, RPIE, MPIE };
@@ -33,6 +33,8 @@ static const fv_param params[] = {
              .doc = "of raar and dm: how often object and probe are fitted in turn in an iteration"),
     FV_PARAM(ptycho, group, .def = "64", .min = 1, .max = 1000000,
              .doc = "of lsq: how many frames are used at once; it is a part of the result's identity"),
+    FV_PARAM(ptycho, momentum, .def = "0.5", .min = 0, .max = 1,
+             .doc = "of lsq: how much of the way of all iterations so far is gone once more after each; 0: nothing"),
     FV_PARAM(ptycho, probe_from, .def = "1", .min = 0, .max = MOST,
              .doc = "first iteration that changes the probe; 0: it stays as it is given"),
     FV_PARAM(ptycho, object_damping, .def = "0.02", .min = 0, .max = 10,
@@ -46,6 +48,10 @@ static const fv_param params[] = {
     FV_PARAM(ptycho, block, .def = "128", .min = 1, .max = FV_WAVES_LONGEST,
              .doc = "of epie, rpie and mpie: how many frames come one after the other; blocks are combined after each iteration. "
                     "It is a part of the result's identity"),
+    FV_PARAM(ptycho, subpixel, .def = "8", .min = 1, .max = FV_WAVES_PARTS,
+             .doc =
+                 "of raar, dm and lsq: positions are rounded to such a part of a pixel. More takes time and memory: there is a "
+                 "shifted probe for each place between pixels that occurs"),
     FV_PARAM(ptycho, alpha, .def = "0.2", .above = true, .max = 1,
              .doc = "of rpie and mpie: the part of the brightest spot in what the object's changes are divided by; 1 is epie"),
     FV_PARAM(ptycho, positions_from, .def = "0", .min = 0, .max = MOST,
@@ -275,11 +281,26 @@ static void write_group(const writing *t, int64_t group, bool probe) {
         fv__bytes_printf(t->text, "o=ptycho_move(o,d,b/maximum(n,1e-300))\n");
 }
 
+/* Object and probe as they are, or a part of the way of all iterations beyond that: their changes, each kept to 0.7 from one
+ * iteration to the next. What alternates from group to group cancels, and what goes on gets faster. */
+static void write_momentum(const writing *t, int64_t k, bool probe) {
+    if (!(t->p->momentum > 0)) {
+        fv__bytes_printf(t->text, "next=o\nlit=p\n");
+        return;
+    }
+    fv__bytes_printf(t->text, "speed=o-old%s\nnext=o+%.9g*speed\n", k > 1 ? "+0.7*speed" : "", t->p->momentum);
+    if (probe)
+        fv__bytes_printf(t->text, "turn=p-dim%s\nlit=p+%.9g*turn\n", k > t->p->probe_from ? "+0.7*turn" : "", t->p->momentum);
+    else
+        fv__bytes_printf(t->text, "lit=p\n");
+}
+
 static void write_least_squares(const writing *t) {
     for (int64_t k = 1; k <= t->p->iterations; k++) {
         bool probe = t->p->probe_from && k >= t->p->probe_from;
+        if (t->p->momentum > 0) fv__bytes_printf(t->text, "old=o\ndim=p\n");
         for (int64_t g = 0; g < t->groups; g++) write_group(t, g, probe);
-        fv__bytes_printf(t->text, "next = o\nlit = p\n");
+        write_momentum(t, k, probe);
         write_keep(t, k);
     }
 }
@@ -330,7 +351,8 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const fv_image_type *f = &i->in[FRAMES]->image, *o = &i->in[OBJECT]->image;
     fv_wave_scan         at;
     int64_t              origin[2], extent[2];
-    FV_TRY(fv__waves_sort(&p->positions, block_of(p, p->positions.count / 2, f), i->arena, &at, origin, extent, error));
+    fv_wave_cut          cut = { block_of(p, p->positions.count / 2, f), p->subpixel };
+    FV_TRY(fv__waves_sort(&p->positions, cut, i->arena, &at, origin, extent, error));
     int64_t frames = at.scan.count / FV_SCAN_NUMBERS;
     FV_TRY(check(i, frames, error));
     FV_TRY(check_overlap(f, frames, extent, error));
