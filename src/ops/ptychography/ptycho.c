@@ -126,10 +126,22 @@ static void write_between(const writing *t, fv_wave_scan *at) {
     at->shifts.count = 2;
 }
 
+/* Which frames belong to a group, of lsq alone more than one: every n-th in the order of the sums, so that a group lies all over
+ * the object. Amplitudes are made frame by frame, and kept in blocks. */
+static void write_groups(const writing *t, const fv_list *scan, bool mask) {
+    for (int64_t g = 0; g < t->groups; g++) {
+        fv__bytes_printf(t->text, "s%lld=[", (long long)g);
+        for (int64_t f = g; f < t->frames; f += t->groups)
+            for (int k = 0; k < FV_SCAN_NUMBERS; k++)
+                fv__bytes_printf(t->text, "%s%.9g", f == g && !k ? "" : ",", scan->value[FV_SCAN_NUMBERS * f + k]);
+        fv__bytes_printf(t->text,
+                         "]\na%lld=checkpoint(ptycho_frames(frames%s,scan=s%lld,shifts=h,block=size,orientation=%lld))\n",
+                         (long long)g, mask ? ",mask=mask" : "", (long long)g, (long long)t->p->orientation);
+    }
+}
+
 static void write_start(const writing *t, const fv_infer *i, const int64_t size[2]) {
     bool probe = i->in[PROBE]->kind == FV_KIND_IMAGE, object = i->in[OBJECT]->kind == FV_KIND_IMAGE;
-    fv__bytes_printf(t->text, "a = ptycho_frames(frames%s, scan = s, shifts = h, block = size, orientation = %lld)\n",
-                     i->in[MASK]->kind == FV_KIND_IMAGE ? ", mask = mask" : "", (long long)t->p->orientation);
     if (object)
         fv__bytes_printf(t->text, "o = checkpoint(split_complex(object))\n");
     else
@@ -141,12 +153,13 @@ static void write_start(const writing *t, const fv_infer *i, const int64_t size[
         fv__bytes_printf(t->text, "first = guess_probe(project(frames, \"%s\", \"mean\"))\n", i->in[FRAMES]->image.axis[0]);
     if (object && probe)
         fv__bytes_printf(t->text, "p = ptycho_start(first, shifts = h, modes = %lld)\n", (long long)t->p->modes);
-    else
-        fv__bytes_printf(t->text,
-                         "power = sum(square(maximum(a, 0))) / %.17g\n"
-                         "p = ptycho_start(first, power, shifts = h, modes = %lld)\n",
+    else {
+        fv__bytes_printf(t->text, "power=(0");
+        for (int64_t g = 0; g < t->groups; g++) fv__bytes_printf(t->text, "+sum(square(maximum(a%lld,0)))", (long long)g);
+        fv__bytes_printf(t->text, ")/%.17g\np=ptycho_start(first,power,shifts=h,modes=%lld)\n",
                          (double)t->frames * (double)i->in[FRAMES]->image.shape[1] * (double)i->in[FRAMES]->image.shape[2],
                          (long long)t->p->modes);
+    }
 }
 
 /* Of the waves w: what they leave over, for the record and to stop. */
@@ -191,13 +204,13 @@ static void write_keep(const writing *t, int64_t k) {
 }
 
 static void write_object(const writing *t, const char *sums, const char *object, const char *probe) {
-    fv__bytes_printf(t->text, "next = ptycho_object(%s, %s, %s, %s, scan = s, shifts = h, block = size, damping = %.17g)\n",
+    fv__bytes_printf(t->text, "next = ptycho_object(%s, %s, %s, %s, scan = s0, shifts = h, block = size, damping = %.17g)\n",
                      object, sums, sums, probe, t->p->object_damping);
 }
 
 static void write_probe(const writing *t, const char *probe) {
     fv__bytes_printf(t->text,
-                     "overlap = ptycho_overlap(w, next, %s, scan = s, shifts = h, block = size)\n"
+                     "overlap = ptycho_overlap(w, next, %s, scan = s0, shifts = h, block = size)\n"
                      "lit = ptycho_probe(%s, overlap, shifts = h, damping = %.17g)\n",
                      probe, probe, t->p->probe_damping);
 }
@@ -206,14 +219,14 @@ static void write_projections(const writing *t) {
     double beta = t->p->method.index == DM ? 1 : t->p->beta;
     for (int64_t k = 1; k <= t->p->iterations; k++) {
         bool probe = t->p->probe_from && k >= t->p->probe_from;
-        fv__bytes_printf(t->text, "w = ptycho_waves(a, o, p%s, scan = s, shifts = h, block = size, beta = %.17g)\n",
+        fv__bytes_printf(t->text, "w = ptycho_waves(a0, o, p%s, scan = s0, shifts = h, block = size, beta = %.17g)\n",
                          k > 1 ? ", before = w" : "", beta);
         write_residual(t, k);
         write_object(t, "w", "o", "p");
         if (!probe) fv__bytes_printf(t->text, "lit = p\n");
         for (int64_t round = 1; probe && round <= t->p->rounds; round++) {
             if (round > 1) {
-                fv__bytes_printf(t->text, "z = ptycho_sums(w, lit, scan = s, shifts = h, block = size)\n");
+                fv__bytes_printf(t->text, "z = ptycho_sums(w, lit, scan = s0, shifts = h, block = size)\n");
                 write_object(t, "z", "next", "lit");
             }
             write_probe(t, round > 1 ? "lit" : "p");
@@ -234,27 +247,15 @@ static void write_blocks(const writing *t) {
     for (int64_t k = 1; k <= p->iterations; k++) {
         bool probe = p->probe_from && k >= p->probe_from;
         fv__bytes_printf(
-            t->text, "w=ptycho_pie(a,o,p%s,scan=s,shifts=h,block=size,between=u,object_share=%.9g,probe_step=%d,reach=%.9g)\n",
+            t->text, "w=ptycho_pie(a0,o,p%s,scan=s0,shifts=h,block=size,between=u,object_share=%.9g,probe_step=%d,reach=%.9g)\n",
             k > 1 && p->positions_from ? ",before=w" : "", p->method.index == EPIE ? 1 : p->alpha, probe, reach_of(p, k));
         write_residual(t, k);
         fv__bytes_printf(t->text,
-                         "next=o+ptycho_object(o,w,w,p,scan=s,shifts=h,block=size,damping=1e-6,kind=\"direction\")\nlit=%s\n",
+                         "next=o+ptycho_object(o,w,w,p,scan=s0,shifts=h,block=size,damping=1e-6,kind=\"direction\")\nlit=%s\n",
                          probe ? "ptycho_mean(p,w)" : "p");
         if (p->method.index == MPIE)
             fv__bytes_printf(t->text, "speed=next-o%s\nnext=next+0.3*speed\n", k > 1 ? "+0.7*speed" : "");
         write_keep(t, k);
-    }
-}
-
-/* Which frames belong to a group: every n-th in the order of the sums, so that a group lies all over the object. */
-static void write_groups(const writing *t, const fv_list *scan, bool mask) {
-    for (int64_t g = 0; g < t->groups; g++) {
-        fv__bytes_printf(t->text, "s%lld=[", (long long)g);
-        for (int64_t f = g; f < t->frames; f += t->groups)
-            for (int k = 0; k < FV_SCAN_NUMBERS; k++)
-                fv__bytes_printf(t->text, "%s%.9g", f == g && !k ? "" : ",", scan->value[FV_SCAN_NUMBERS * f + k]);
-        fv__bytes_printf(t->text, "]\na%lld=ptycho_frames(frames%s,scan=s%lld,shifts=h,block=size,orientation=%lld)\n",
-                         (long long)g, mask ? ",mask=mask" : "", (long long)g, (long long)t->p->orientation);
     }
 }
 
@@ -370,14 +371,13 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     }
     writing t = { p, text, frames, groups_of(p, frames), { origin[0], origin[1] } };
     if (is_pie(p)) write_between(&t, &at);
-    write_list(text, "s", &at.scan);
     write_list(text, "h", &at.shifts);
     fv__bytes_printf(text, "size = %lld\n", (long long)at.block);
+    write_groups(&t, &at.scan, i->in[MASK]->kind == FV_KIND_IMAGE);
     write_start(&t, i, size);
-    if (p->method.index == LSQ) {
-        write_groups(&t, &at.scan, i->in[MASK]->kind == FV_KIND_IMAGE);
+    if (p->method.index == LSQ)
         write_least_squares(&t);
-    } else if (is_pie(p))
+    else if (is_pie(p))
         write_blocks(&t);
     else
         write_projections(&t);
@@ -386,7 +386,7 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     else if (p->output.index == GIVES_RESIDUAL)
         fv__bytes_printf(text, "left / maximum(all, 1e-300)\n");
     else if (p->output.index == GIVES_POSITIONS)
-        fv__bytes_printf(text, "ptycho_positions(w, p, scan = s, shifts = h, block = size, origin = [%lld, %lld])\n",
+        fv__bytes_printf(text, "ptycho_positions(w, p, scan = s0, shifts = h, block = size, origin = [%lld, %lld])\n",
                          (long long)t.origin[0], (long long)t.origin[1]);
     else if (p->output.index == GIVES_OBJECT)
         fv__bytes_printf(text, "join_complex(o)\n");

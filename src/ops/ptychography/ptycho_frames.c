@@ -53,11 +53,13 @@ static void need(const fv_need *n, fv_region *in) {
     find(n, &w, NULL);
     in[FRAMES] = fv__region_whole(&n->in[FRAMES]->image);
     if (n->in[MASK]->kind == FV_KIND_IMAGE) in[MASK] = fv__region_whole(&n->in[MASK]->image);
-    int64_t end = FV_MIN((n->region.start[0] + n->region.size[0]) * w.block, w.frames);
-    for (int64_t f = n->region.start[0] * w.block; f < end; f++) {
-        first = FV_MIN(first, fv__wave_frame(&w, f)[FV_SCAN_FRAME]);
-        last = FV_MAX(last, fv__wave_frame(&w, f)[FV_SCAN_FRAME]);
-    }
+    int64_t top = n->region.start[1] / w.height, below = (n->region.start[1] + n->region.size[1] - 1) / w.height;
+    for (int64_t b = n->region.start[0]; b < n->region.start[0] + n->region.size[0]; b++)
+        for (int64_t f = b * w.block + top; f <= b * w.block + below && f < w.frames; f++) {
+            first = FV_MIN(first, fv__wave_frame(&w, f)[FV_SCAN_FRAME]);
+            last = FV_MAX(last, fv__wave_frame(&w, f)[FV_SCAN_FRAME]);
+        }
+    if (first > last) first = last; /* no frame at all: the end of the last block */
     in[FRAMES].start[0] = (int64_t)first;
     in[FRAMES].size[0] = (int64_t)(last - first) + 1;
 }
@@ -115,9 +117,11 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
+/* Frame by frame: neighbours in space may lie anywhere in the file, and all that lies between them would be read. */
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, 3 * sizeof *chunk);
     chunk[0] = 1;
+    chunk[1] = n->in[FRAMES]->image.shape[1];
 }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
