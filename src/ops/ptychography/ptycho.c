@@ -290,8 +290,12 @@ static void write_momentum(const writing *t, int64_t k, bool probe) {
         return;
     }
     fv__bytes_printf(t->text, "speed=o-old%s\nnext=o+%.9g*speed\n", k > 1 ? "+0.7*speed" : "", t->p->momentum);
+    if (probe && k > t->p->probe_from)
+        fv__bytes_printf(t->text, "turn=ptycho_move(p-dim,turn,0.7)\n");
+    else if (probe)
+        fv__bytes_printf(t->text, "turn=p-dim\n");
     if (probe)
-        fv__bytes_printf(t->text, "turn=p-dim%s\nlit=p+%.9g*turn\n", k > t->p->probe_from ? "+0.7*turn" : "", t->p->momentum);
+        fv__bytes_printf(t->text, "lit=ptycho_move(p,turn,%.9g)\n", t->p->momentum);
     else
         fv__bytes_printf(t->text, "lit=p\n");
 }
