@@ -68,13 +68,13 @@ typedef struct simulation {
     stage_state          *stages;
     int64_t              *unit_of; /* by stage */
     int64_t              *left;    /* by unit: stages that are not over */
-    heap                  events;  /* what: worker, or -1 a failure of a node, -2 - n the begin of node n; key: time */
+    heap                  events;  /* what: worker, -1 a failure of a node, -2 - n the begin of node n, then returns; key: time */
     heap                  flows;   /* what: worker; key: the clock of flows at which it is over */
     heap                  ready;   /* what: stage with tasks or an end to hand out; key: unit */
     heap                  lost;    /* what: task of a stage to do again; key: stage */
     int64_t              *free;    /* stack of workers */
     int64_t               nfree, order, running, ends_running, part_left;
-    int                   part, nodes;
+    int                   part, nodes, gone;  /* gone: nodes that failed and are not back */
     double                now, clock, wanted; /* clock: runs slower where flows want more than there is; wanted: bytes a second */
     double                server;             /* the process that hands out is busy until then */
     double                ends_since;
@@ -306,8 +306,10 @@ static void take_off(simulation *s, int64_t w) {
 
 static void node_fails(simulation *s) {
     int node = (int)(uniform(s) * s->nodes), first = node * s->machine->cores;
-    if (s->workers[first].phase == GONE || s->nodes - s->answer->failed < 2) return;
+    if (s->workers[first].phase == GONE || s->nodes - s->gone < 2) return;
     s->answer->failed++;
+    s->gone++;
+    if (s->machine->repair > 0) at(s, s->now + s->machine->repair, -2 - s->nodes - node, 0);
     for (int w = first; w < FV_MIN(first + s->machine->cores, s->machine->workers); w++) {
         worker *me = &s->workers[w];
         if (me->phase == FREE) take_off(s, w);
@@ -323,6 +325,14 @@ static void node_fails(simulation *s) {
         me->phase = GONE;
         me->began = s->now;
         me->epoch++;
+    }
+}
+
+static void node_returns(simulation *s, int node) {
+    s->gone--;
+    for (int w = node * s->machine->cores; w < FV_MIN((node + 1) * s->machine->cores, s->machine->workers); w++) {
+        s->answer->costs[FV_SIM_LOST] += s->now - s->workers[w].began;
+        free_worker(s, w);
     }
 }
 
@@ -366,8 +376,10 @@ static void step(simulation *s) {
     else if (e.what == -1) {
         node_fails(s);
         plan_failure(s);
-    } else
+    } else if (-2 - e.what < s->nodes)
         node_begins(s, (int)(-2 - e.what));
+    else
+        node_returns(s, (int)(-2 - e.what) - s->nodes);
     hand_out(s);
 }
 

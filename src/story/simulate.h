@@ -13,7 +13,7 @@
  * 3. A task reads, computes and writes. Reading and writing of all tasks share the bandwidth of the disk, and those of a node its
  *    network; where they want more than there is, all of them become slower alike.
  * 4. A node begins after its start-up. A slow worker (straggler) needs `slow` times as long for a task. A node that fails loses
- *    what it was doing, which others do again, and does not come back.
+ *    what it was doing, which others do again, and comes back after its repair, if there is one.
  */
 #ifndef FV_SIMULATE_H
 #define FV_SIMULATE_H
@@ -60,6 +60,7 @@ typedef struct fv_sim_machine {
     double   start;            /* seconds until a node works; the nodes take up to twice as long */
     double   stragglers, slow; /* part of the tasks that take `slow` times as long */
     double   failures;         /* hours that a node lives on average; 0: for ever */
+    double   repair;           /* seconds after which a node that failed is replaced; 0: never */
     uint64_t seed;
 } fv_sim_machine;
 

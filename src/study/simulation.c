@@ -64,6 +64,7 @@ static void play(const fv_sim_work *work, fv_simulation *s, fv_simulated *row) {
                                .stragglers = one_node ? 0 : s->stragglers,
                                .slow = s->slow,
                                .failures = s->failures,
+                               .repair = 3600,
                                .seed = 1 };
     fv_sim_answer  a;
     fv__simulate(work, &machine, &a);

@@ -120,6 +120,13 @@ TEST(nodes_that_fail_lose_what_they_did_and_others_do_it) {
                   (long long)a.redone);
     CHECK(a.seconds > well && a.seconds < 3 * well && a.costs[FV_SIM_LOST] > 0);
     CHECK(a.costs[FV_SIM_COMPUTE] * a.seconds * 100 > 0.999 * 4000 * 10); /* every task was done */
+    machine.failures = 0.02;                                              /* so short that no node would be left but the last */
+    fv_sim_answer worn = play(&w, machine);
+    machine.repair = 60;
+    fv_sim_answer mended = play(&w, machine);
+    CHECK_MESSAGE(worn.failed == 24 && mended.failed > 24, "%lld, %lld", (long long)worn.failed, (long long)mended.failed);
+    CHECK_MESSAGE(mended.seconds < 0.5 * worn.seconds && mended.seconds > well, "%g, %g", mended.seconds, worn.seconds);
+    CHECK(mended.costs[FV_SIM_COMPUTE] * mended.seconds * 100 > 0.999 * 4000 * 10);
     fv__sim_work_release(&w);
 }
 
