@@ -99,7 +99,7 @@ static void ask(fv_program *program) {
     program->statements = list;
 }
 
-/* What the program makes of the first item: names and kinds. */
+/* What the program makes of one item: names and kinds. */
 static fv_status run_first(fv_pipeline *p, const fv_run_options *options, fv_result **result, fv_error *error) {
     fv_diagnostics none = { 0 };
     fv_run_options once = { .store = options->store,
@@ -191,7 +191,7 @@ static fv_status complete(fv_pipeline *p, const fv_expr *call, const fv_table *t
     fv_status   status = end ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "the call of %s is not found in the text", call->text);
     if (status == FV_OK) {
         put_arguments(table, image, &told);
-        fv__log_verbose("%s: the first item says%.*s", call->text, (int)told.size - 1, (char *)told.data + 1);
+        fv__log_verbose("%s: a first run says%.*s", call->text, (int)told.size - 1, (char *)told.data + 1);
         char *all = fv__sprintf("%.*s%.*s%s", (int)(end - text), text, (int)told.size, (char *)told.data, end);
         fv__bytes_clear(&p->text);
         status = fv_pipeline_add(p, p->name, all, error);

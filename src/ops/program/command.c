@@ -22,7 +22,7 @@ static const fv_param params[] = {
     FV_PARAM(command, dtype, .def = "", .doc = "element type of the result, if it is not that of like or of the input"),
     FV_PARAM(command, shape, .def = "", .min = 1, .max = 1e12, .doc = "its shape, slowest axis first, if that is another one"),
     FV_PARAM(command, first, .def = "false",
-             .doc = "a first run finds the type and shape that the program makes of the first item; they hold for all"),
+             .doc = "a first run on one item finds the type and shape that the program makes; they hold for all"),
     FV_PARAM(command, slices, .def = "",
              .doc = "axis along which the program gets one slice after another, such as \"z\"; left out: whole images"),
     FV_PARAM_END,

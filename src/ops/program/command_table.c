@@ -27,7 +27,7 @@ static const fv_param params[] = {
         command_table, columns, .def = "",
         .doc =
             "columns of the table that are wanted, with commas between them: real numbers, or name:text and name:int; left out: "
-            "a first run finds those of the first item; of a txt they are line and text. \"*\": the result tells which there "
+            "a first run on one item finds them; of a txt they are line and text. \"*\": the result tells which there "
             "are"),
     FV_PARAM_END,
 };
