@@ -23,7 +23,16 @@ typedef struct {
 
 static _Thread_local fv_paths *gathered; /* NULL: this thread syncs at once */
 
+/* A folder is named by each of its files, which follow one another. */
+static bool is_near_end(const fv_paths *paths, const char *path) {
+    enum { NEAR = 16 };
+    for (size_t i = paths->count; i > 0 && i + NEAR > paths->count; i--)
+        if (!strcmp(paths->path[i - 1], path)) return true;
+    return false;
+}
+
 void fv__paths_add(fv_paths *paths, const char *path) {
+    if (is_near_end(paths, path)) return;
     if (!(paths->count & (paths->count - 1))) /* a power of two: it is full */
         paths->path = fv__realloc(paths->path, FV_MAX(2 * paths->count, 1) * sizeof *paths->path);
     paths->path[paths->count++] = fv__strdup(path);

@@ -10,7 +10,7 @@ typedef struct fv_paths {
     size_t count;
 } fv_paths;
 
-void fv__paths_add(fv_paths *paths, const char *path); /* copies it */
+void fv__paths_add(fv_paths *paths, const char *path); /* copies it; not again if it was added just before */
 void fv__paths_release(fv_paths *paths);
 /* From now on this thread's fv__paths_sync only notes what it should sync; NULL: it syncs again. */
 void fv__paths_gather(fv_paths *to);

@@ -1,12 +1,13 @@
 /* Writing of Zarr chunks, from any thread of any process in any order.
  *
  * Every chunk is written, also one that holds only the fill value 0, so that a lost file shows; in a shard those beyond the
- * image's end are left out. A file is written under a temporary name in ".partial" and renamed; sync makes files and folders
+ * image's end are left out. A file is written under a temporary name, ".partial-...", and renamed; sync makes files and folders
  * durable; finish writes the metadata and syncs all that is not durable yet. */
 #include "base/take.h"
 #include "formats/zarr_shrink.h"
 #include "formats/zarr_writer.h"
 #include "op/dense.h"
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,12 +17,10 @@ static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 char *fv__zarr_level_folder(const fv_zarr_writer *w, int level) {
     return w->design.ome ? fv__sprintf("%s/%d", w->base.path, level) : fv__strdup(w->base.path);
 }
-char *fv__zarr_partial_folder(const fv_zarr_writer *w) { return fv__sprintf("%s/.partial", w->base.path); }
 
 fv_status fv__zarr_begin(fv_writer *base, fv_error *error) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
-    char           *partial = fv__zarr_partial_folder(w);
-    fv_status       status = fv__path_make_folders(partial, error);
+    fv_status       status = FV_OK;
     for (int i = 0; i < w->design.nlevels && status == FV_OK; i++) {
         char *folder = fv__zarr_level_folder(w, i),
              *files = fv__sprintf("%s%s", folder, w->design.level[i].array.prefixed ? "/c" : "");
@@ -29,7 +28,6 @@ fv_status fv__zarr_begin(fv_writer *base, fv_error *error) {
         free(folder);
         free(files);
     }
-    free(partial);
     return status;
 }
 
@@ -52,11 +50,9 @@ typedef struct {
 } growing;
 
 static fv_status begin_file(const fv_zarr_writer *w, const char *path, growing *g, fv_error *error) {
-    char *partial = fv__zarr_partial_folder(w);
-    *g = (growing){ .temporary =
-                        fv__sprintf("%s/%016llx-%d-%.0f", partial, (unsigned long long)fv__hash_bytes(path, strlen(path)).low,
-                                    (int)getpid(), fv__now() * 1e9) };
-    free(partial);
+    *g = (growing){ .temporary = fv__sprintf("%s/" FV_ZARR_PARTIAL "-%016llx-%d-%.0f", w->base.path,
+                                             (unsigned long long)fv__hash_bytes(path, strlen(path)).low, (int)getpid(),
+                                             fv__now() * 1e9) };
     fv_status status = fv__file_open_write(g->temporary, &g->fd, error);
     if (status != FV_OK) free(g->temporary);
     return status;
@@ -325,16 +321,28 @@ fv_status fv__zarr_sync(fv_writer *base, fv_error *error) {
     return sync_written((fv_zarr_writer *)base, &(fv_zarr_paths){ 0 }, error);
 }
 
+/* Parts of coarser files, and what writers that were killed have left. */
+static fv_status remove_partial(const char *folder, fv_error *error) {
+    DIR      *listed = opendir(folder);
+    fv_status status = FV_OK;
+    for (struct dirent *entry; listed && status == FV_OK && (entry = readdir(listed));) {
+        if (strncmp(entry->d_name, FV_ZARR_PARTIAL, strlen(FV_ZARR_PARTIAL))) continue;
+        char *path = fv__sprintf("%s/%s", folder, entry->d_name);
+        status = fv__path_remove(path, error);
+        free(path);
+    }
+    if (listed) closedir(listed);
+    return status;
+}
+
 fv_status fv__zarr_finish(fv_writer *base, fv_error *error) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
     fv__zarr_form_clear(w);
     FV_TRY(fv__zarr_mend(w, error));
-    char         *partial = fv__zarr_partial_folder(w);
     fv_zarr_paths files = { 0 };
     fv_status     status = fv__zarr_write_metadata(w, &files, error);
-    if (status == FV_OK) status = fv__path_remove(partial, error);
+    if (status == FV_OK) status = remove_partial(w->base.path, error);
     if (status == FV_OK) status = sync_written(w, &files, error);
     fv__zarr_release_paths(&files);
-    free(partial);
     return status;
 }

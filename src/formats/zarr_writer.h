@@ -80,9 +80,10 @@ fv_status fv__zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block
 /* Writes a whole file where nobody looks and moves it to its place. lasting: it will be synced soon. */
 fv_status fv__zarr_write_file(const fv_zarr_writer *w, const char *path, const void *data, size_t size, bool lasting,
                               fv_error *error);
+/* In the output's own folder until it is finished: a folder of this name, and files whose names begin so, are parts of it. */
+#define FV_ZARR_PARTIAL ".partial"
 /* Paths are only known for good when writing begins. Callers free. */
 char *fv__zarr_level_folder(const fv_zarr_writer *w, int level);
-char *fv__zarr_partial_folder(const fv_zarr_writer *w);
 
 /* zarr_pyramid.c */
 int64_t fv__zarr_pyramid_memory(const fv_zarr_design *design); /* that fv__zarr_climb needs */

@@ -493,8 +493,8 @@ static fv_status sync_temporaries(fv_outputs *outputs, fv_output *const *there, 
     fv_paths all = { 0 };
     fv__paths_add(&all, fv__ledger_path(outputs->ledger));
     for (int i = 0; i < count; i++) {
-        fv__paths_add(&all, there[i]->temporary);
         for (size_t k = 0; k < there[i]->unsynced.count; k++) fv__paths_add(&all, there[i]->unsynced.path[k]);
+        fv__paths_add(&all, there[i]->temporary);
     }
     fv_status status = fv__paths_sync(all.path, all.count, error);
     fv__paths_release(&all);
