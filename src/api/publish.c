@@ -63,9 +63,10 @@ static void put_list(char *text, size_t size, const fv_image_type *type, bool sp
                         : snprintf(text + used, size - (size_t)used, "%s%lld", d ? "," : "", (long long)type->shape[d]);
 }
 
-static fv_status send_frame(publishing *p, const char *key, int64_t index, const fv_image_type *type, const void *data, bool end,
-                            fv_error *error) {
-    char      shape[128], spacing[256], number[32], time[32], axes[80] = "";
+/* angle: NULL if it is not known. */
+static fv_status send_frame(publishing *p, const char *key, int64_t index, const fv_image_type *type, const void *data,
+                            const double *angle, bool end, fv_error *error) {
+    char      shape[128], spacing[256], number[32], time[32], turn[32], axes[80] = "";
     size_t    size = (size_t)fv_image_type_bytes(type);
     fv_header headers[] = { { "fovea-shape", shape, 0 },
                             { "fovea-dtype", fv_dtype_name(type->dtype), 0 },
@@ -74,7 +75,12 @@ static fv_status send_frame(publishing *p, const char *key, int64_t index, const
                             { "fovea-spacing", spacing, 0 },
                             { "fovea-axes", axes, 0 },
                             { "fovea-codec", p->options->codec ? p->options->codec : "none", 0 },
-                            { "fovea-end", "1", 0 } };
+                            { NULL, NULL, 0 },
+                            { NULL, NULL, 0 } };
+    int       nheaders = FV_COUNT(headers) - 2;
+    if (angle) headers[nheaders++] = (fv_header){ "fovea-angle", turn, 0 };
+    if (end) headers[nheaders++] = (fv_header){ "fovea-end", "1", 0 };
+    snprintf(turn, sizeof turn, "%.17g", angle ? *angle : 0);
     put_list(shape, sizeof shape, type, false);
     put_list(spacing, sizeof spacing, type, true);
     for (int d = 0; d < type->ndim; d++) {
@@ -85,7 +91,7 @@ static fv_status send_frame(publishing *p, const char *key, int64_t index, const
     snprintf(number, sizeof number, "%lld", (long long)index);
     snprintf(time, sizeof time, "%.6f", clock_now());
     FV_TRY(pack(p, &data, &size, error));
-    FV_TRY(fv__message_send(p->sender, key, headers, FV_COUNT(headers) - !end, data, size, error));
+    FV_TRY(fv__message_send(p->sender, key, headers, nheaders, data, size, error));
     p->frames++;
     p->bytes += (int64_t)size;
     return FV_OK;
@@ -113,13 +119,15 @@ static fv_status send_slices(publishing *p, const char *key, fv_reader *reader, 
     fv_image_type frame;
     void         *data;
     int64_t       count = reader->type.shape[0];
+    const double *angles = reader->nangles == count ? reader->angles : NULL;
     drop_first_axis(&reader->type, &frame);
     FV_TRY(FV_TAKE(data, (size_t)fv_image_type_bytes(&frame), error));
     fv_status status = FV_OK;
     for (int64_t i = 0; i < count && status == FV_OK && !is_cancelled(p); i++) {
         status = read_part(reader, i, 1, data, error);
         if (status == FV_OK)
-            status = send_frame(p, key, p->options->first + i, &frame, data, p->options->end && i + 1 == count, error);
+            status = send_frame(p, key, p->options->first + i, &frame, data, angles ? angles + i : NULL,
+                                p->options->end && i + 1 == count, error);
     }
     free(data);
     return status;
@@ -152,7 +160,7 @@ static fv_status send_file(publishing *p, const char *file, int64_t round, bool 
         status = FV_TAKE(data, (size_t)fv_image_type_bytes(&reader->type), error);
         if (status == FV_OK) status = read_part(reader, 0, reader->type.shape[0], data, error);
         if (status == FV_OK)
-            status = send_frame(p, key, p->options->first + index, &reader->type, data, p->options->end && last, error);
+            status = send_frame(p, key, p->options->first + index, &reader->type, data, NULL, p->options->end && last, error);
     }
     free(data);
     free(key);

@@ -66,7 +66,8 @@ static char *part_path(const fv_zarr_writer *w, int level, const fv_region *chil
     const fv_zarr_array *fine = &w->design.level[level - 1].array;
     fv_lattice           lattice;
     fv__lattice_init(&lattice, fine->ndim, fine->shape, fine->file);
-    return fv__sprintf("%s/" FV_ZARR_PARTIAL "/%d-%lld", w->base.path, level, (long long)fv__lattice_index(&lattice, child->start));
+    return fv__sprintf("%s/" FV_ZARR_PARTIAL "/%d-%lld", w->base.path, level,
+                       (long long)fv__lattice_index(&lattice, child->start));
 }
 
 /* What one child adds to the file above it. */

@@ -50,9 +50,9 @@ typedef struct {
 } growing;
 
 static fv_status begin_file(const fv_zarr_writer *w, const char *path, growing *g, fv_error *error) {
-    *g = (growing){ .temporary = fv__sprintf("%s/" FV_ZARR_PARTIAL "-%016llx-%d-%.0f", w->base.path,
-                                             (unsigned long long)fv__hash_bytes(path, strlen(path)).low, (int)getpid(),
-                                             fv__now() * 1e9) };
+    *g = (growing){ .temporary =
+                        fv__sprintf("%s/" FV_ZARR_PARTIAL "-%016llx-%d-%.0f", w->base.path,
+                                    (unsigned long long)fv__hash_bytes(path, strlen(path)).low, (int)getpid(), fv__now() * 1e9) };
     fv_status status = fv__file_open_write(g->temporary, &g->fd, error);
     if (status != FV_OK) free(g->temporary);
     return status;

@@ -351,6 +351,14 @@ static value live_frame(builder *b, const call *c, const fv_param *file) {
     return node_value(node);
 }
 
+/* Its list is what a file of images tells of itself. */
+static bool is_of_images(const fv_op *op) {
+    for (int i = 0; i < fv__op_count(); i++)
+        if (fv__op_at(i)->numbers && fv__op_at(i)->result == FV_KIND_IMAGE && !strcmp(fv__op_at(i)->numbers, op->name))
+            return true;
+    return false;
+}
+
 static value expand(builder *b, call *c, const char *text);
 
 /* A footprint, a list, a geometry or a list of files; false: the operator gives none of these. */
@@ -361,6 +369,10 @@ static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *erro
         c->op->value(c->params, &literal->footprint, error);
     } else if (c->op->list) {
         literal->kind = FV_LITERAL_LIST;
+        if (file && is_frame(b, c, file) && is_of_images(c->op)) {
+            fv__live_angles(&b->bindings->live, &b->graph->arena, &literal->list, error);
+            return true;
+        }
         if (file && choose_item(b, c, file, error) != FV_OK) return true;
         c->op->list(c->params, &b->graph->arena, &literal->list, error);
     } else if (c->op->geometry) {

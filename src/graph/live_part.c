@@ -1,5 +1,6 @@
 /* Lists of a text for the part of a scan that is there. */
 #include "graph/live_part.h"
+#include <math.h>
 
 /* Planes that a list is for, if it is for more than those that are there; 0: it stays as it is. */
 static int64_t planes_of(const fv_live *live, const fv_list *list, int each) {
@@ -36,5 +37,22 @@ fv_status fv__part_fit(const fv_live *live, const fv_op *op, const fv_image_type
         choose(live, list, p->each, arena);
         if (geometry && geometry->center.count > 1) choose(live, &geometry->center, 1, arena);
     }
+    return FV_OK;
+}
+
+fv_status fv__live_angles(const fv_live *live, fv_arena *arena, fv_list *out, fv_error *error) {
+    *live->asked = true;
+    if (!live->nangles)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "the frames tell no angles; send them with a header fovea-angle, in degrees, and make scans of them with "
+                       "--scan angle, or write the angles into the text");
+    double *value = fv__arena_alloc(arena, (size_t)live->nangles * sizeof *value);
+    for (int64_t i = 0; i < live->nangles; i++) {
+        if (isnan(live->angles[i]))
+            return fv_fail(error, FV_ERROR_INPUT, "frame %lld of the scan tells no angle (header fovea-angle), and others do",
+                           (long long)(live->there ? live->there[i] : i));
+        value[i] = live->angles[i];
+    }
+    *out = (fv_list){ live->nangles, value };
     return FV_OK;
 }

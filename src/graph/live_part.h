@@ -9,4 +9,7 @@
 fv_status fv__part_fit(const fv_live *live, const fv_op *op, const fv_image_type *first, void *params, fv_arena *arena,
                        fv_error *error);
 
+/* What a list operator gives for the item of a stream: the angles that its frames tell. */
+fv_status fv__live_angles(const fv_live *live, fv_arena *arena, fv_list *out, fv_error *error);
+
 #endif

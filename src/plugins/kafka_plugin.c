@@ -100,7 +100,9 @@ static void on_log(const rd_kafka_t *client, int level, const char *facility, co
 static void say_silence(rd_kafka_t *client, const char *brokers, rd_kafka_resp_err_t error, char *why) {
     complaint *c = rd_kafka_opaque(client);
     pthread_mutex_lock(&c->mutex);
-    snprintf(why, FV_KAFKA_TEXT, "no broker answers at %s (%s)", brokers, *c->text ? c->text : rd_kafka_err2str(error));
+    bool old = strstr(c->text, "SCRAM") && rd_kafka_version() < 0x020601ff; /* it sends its part of the nonce twice */
+    snprintf(why, FV_KAFKA_TEXT, "no broker answers at %s (%s)%s", brokers, *c->text ? c->text : rd_kafka_err2str(error),
+             old ? "; if the password is right: SCRAM with Kafka 4 needs librdkafka 2.6.1 or newer" : "");
     pthread_mutex_unlock(&c->mutex);
 }
 

@@ -14,7 +14,7 @@
 
 fv_frame *fv__frame_new(void) {
     fv_frame *frame = fv__calloc(sizeof *frame);
-    frame->time = NAN;
+    frame->time = frame->angle = NAN;
     frame->arrived = fv__now();
     return frame;
 }
@@ -88,9 +88,12 @@ typedef struct parts { /* of a message, as its headers tell */
     int64_t   shape[FV_MAX_DIMS];
     double    spacing[FV_MAX_DIMS];
     char      axes[64];
-    double    angle;
+    double   *angle; /* of each frame in the body; NULL: not told */
+    int       nangles;
     bool      has_index;
     int64_t   frames; /* in the body, along its first axis; 0: it is one frame */
+    void     *pixels; /* a buffer for voxels that are not those of the message */
+    size_t    room;   /* its size */
 } parts;
 
 static fv_status wrong(const char *name, const parts *p, const char *expected, fv_error *error) {
@@ -139,6 +142,18 @@ static fv_status read_real(const parts *p, const char *name, double *to, fv_erro
     return end != p->text && !*end && isfinite(*to) ? FV_OK : wrong(name, p, "a number", error);
 }
 
+static fv_status read_angles(parts *p, const fv_header *header, fv_error *error) {
+    char *text = fv__sprintf("%.*s", (int)FV_MIN(header->size, (size_t)1 << 20), header->value);
+    int   most = (int)(strlen(text) / 2 + 1);
+    free(p->angle);
+    p->angle = fv__alloc((size_t)most * sizeof *p->angle);
+    p->nangles = read_numbers(text, p->angle, most);
+    bool good = p->nangles > 0;
+    for (int i = 0; i < p->nangles; i++) good = good && isfinite(p->angle[i]);
+    free(text);
+    return good ? FV_OK : wrong(header->name, p, "degrees: a number, or one for each frame of the message", error);
+}
+
 static fv_status read_dtype(parts *p, const char *name, fv_error *error) {
     static const char *const codes[][2] = { { "<u2", "uint16" }, { "|u1", "uint8" },   { "<u4", "uint32" }, { "<f4", "float32" },
                                             { "<i2", "int16" },  { "<f8", "float64" }, { "<i4", "int32" },  { "|i1", "int8" } };
@@ -159,7 +174,7 @@ static fv_status read_header(parts *p, const fv_header *header, fv_error *error)
     if (!strcmp(name, "fovea-index")) return read_whole(p, name, 0, &p->first->index, error);
     if (!strcmp(name, "fovea-count")) return read_whole(p, name, 1, &p->first->length, error);
     if (!strcmp(name, "fovea-frames")) return read_whole(p, name, 1, &p->frames, error);
-    if (!strcmp(name, "fovea-angle")) return read_real(p, name, &p->angle, error);
+    if (!strcmp(name, "fovea-angle")) return read_angles(p, header, error);
     if (!strcmp(name, "fovea-time")) return read_real(p, name, &p->first->time, error);
     if (!strcmp(name, "fovea-end")) p->first->end = strcmp(p->text, "0") && strcmp(p->text, "false");
     if (!strcmp(name, "fovea-axes")) snprintf(p->axes, sizeof p->axes, "%.63s", p->text);
@@ -200,11 +215,11 @@ static fv_status take_cbor(const fv_message *m, parts *p, fv_error *error) {
     if (bytes <= 0 || bytes > m->most)
         return fv_fail(error, FV_ERROR_INPUT, "the image has %lld bytes; at most %lld are taken", (long long)bytes,
                        (long long)m->most);
-    FV_TRY(FV_TAKE(frame->held, (size_t)bytes, error));
-    frame->release = free;
-    FV_TRY(fv__cbor_frame_unpack(&cbor, frame->held, (size_t)bytes, error));
+    p->room = (size_t)bytes;
+    FV_TRY(FV_TAKE_BUFFER(p->pixels, p->room, error));
+    FV_TRY(fv__cbor_frame_unpack(&cbor, p->pixels, (size_t)bytes, error));
     frame->type = cbor.pixels;
-    frame->data = frame->held;
+    frame->data = p->pixels;
     frame->bytes = (size_t)bytes;
     return name_frame(p, frame, error);
 }
@@ -227,16 +242,15 @@ static fv_status take_apart(const fv_message *m, parts *p, fv_error *error) {
     FV_TRY(fv__body_decode(&body, &frame->type, error));
     frame->data = body.data;
     frame->bytes = (size_t)fv_image_type_bytes(&frame->type);
-    if (body.made) { /* the message itself is no longer needed for its pixels, but for its place */
-        frame->held = body.made;
-        frame->release = free;
-    }
+    p->pixels = body.made; /* the message itself is no longer needed for its pixels then, but for its place */
+    p->room = body.room;
     return name_frame(p, frame, error);
 }
 
 /* The message goes with the last of its frames, which may be freed by any thread. */
 typedef struct shared {
-    void *pixels, *message;
+    void  *pixels, *message;
+    size_t room;
     void (*release)(void *message);
     _Atomic int64_t users;
 } shared;
@@ -244,14 +258,15 @@ typedef struct shared {
 static void leave(void *held) {
     shared *s = held;
     if (--s->users) return;
-    free(s->pixels);
+    fv__buffer_free(s->pixels, s->room);
     if (s->release) s->release(s->message);
     free(s);
 }
 
-static void hold_message(const fv_message *m, fv_frame *frame, int64_t users) {
-    shared *s = fv__alloc(sizeof *s);
-    *s = (shared){ frame->held, m->held, m->release, users };
+static void hold_message(const fv_message *m, const parts *p, int64_t users) {
+    shared   *s = fv__alloc(sizeof *s);
+    fv_frame *frame = p->first;
+    *s = (shared){ p->pixels, m->held, p->room, m->release, users };
     frame->held = s;
     frame->release = leave;
 }
@@ -266,9 +281,11 @@ static fv_frame *new_frame(const fv_message *m, const char *scan) {
 }
 
 /* The first axis of a body is frames one after another: the first of them stays where it is, and the others follow it. */
-static void split(const fv_message *m, const fv_frame_names *names, fv_frame *first, int64_t count) {
-    fv_frame *last = first;
-    bool      end = first->end;
+static void split(const fv_message *m, const fv_frame_names *names, const parts *p) {
+    fv_frame     *first = p->first, *last = first;
+    int64_t       count = p->frames;
+    const double *angle = p->angle;
+    bool          end = first->end;
     fv__axis_drop(&first->type, 0);
     first->bytes /= (size_t)count;
     first->more = (int)count - 1;
@@ -281,6 +298,7 @@ static void split(const fv_message *m, const fv_frame_names *names, fv_frame *fi
         frame->bytes = first->bytes;
         frame->length = first->length;
         frame->time = first->time;
+        if (angle) frame->angle = angle[i];
         frame->more = -1;
         frame->held = first->held;
         frame->release = first->release;
@@ -305,9 +323,13 @@ fv_frame *fv__message_frames(const fv_message *m, const fv_frame_names *names) {
         frame->why = fv__sprintf("fovea-frames is %lld, and the first axis of the body has another length", (long long)p.frames);
     else if (p.frames && !p.has_index)
         frame->why = fv__strdup("fovea-frames needs fovea-index, the number of the first frame");
+    else if (p.angle && p.nangles != FV_MAX(p.frames, 1) && frame->bytes)
+        frame->why = fv__sprintf("fovea-angle has %d numbers for %lld frames", p.nangles, (long long)FV_MAX(p.frames, 1));
+    if (p.angle && p.nangles > 0) frame->angle = p.angle[0];
     frame->path = fv__frame_path(names, frame->scan, frame->index);
-    hold_message(m, frame, frame->why || !p.frames ? 1 : p.frames);
-    if (!frame->why && p.frames > 1) split(m, names, frame, p.frames);
+    hold_message(m, &p, frame->why || !p.frames ? 1 : p.frames);
+    if (!frame->why && p.frames > 1) split(m, names, &p);
     if (!frame->why && p.frames == 1) fv__axis_drop(&frame->type, 0);
+    free(p.angle);
     return frame;
 }

@@ -15,11 +15,12 @@ typedef struct fv_frame {
     char         *path;  /* of the item, as the text sees it */
     char         *where; /* for people: "topic 0:17", a file */
     fv_image_type type;
-    const void   *data; /* dense; NULL: it is in the file `path` */
+    const void   *data; /* dense, at any address; NULL: it is in the file `path` */
     size_t        bytes;
     bool          end;    /* the last one of its scan */
     int64_t       length; /* frames of the scan, if the frame says so; 0: it does not */
     double        time;   /* seconds since 1970 at which it was sent; NaN: unknown */
+    double        angle;  /* of a projection, in degrees; NaN: unknown */
     double        arrived;
     char         *why; /* it is of no use: what is wrong with it */
 

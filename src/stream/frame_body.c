@@ -74,6 +74,12 @@ fv_status fv__npy_look(const void *data, size_t size, fv_image_type *type, size_
     return FV_OK;
 }
 
+/* Frames come one after another, so a buffer that was given back serves the next one. */
+static fv_status make_room(fv_body *body, size_t bytes, fv_error *error) {
+    body->room = bytes;
+    return FV_TAKE_BUFFER(body->made, bytes, error);
+}
+
 /* ---------------------------------------------------------------- small files */
 
 static fv_status read_file(const char *path, fv_body *body, fv_image_type *type, fv_error *error) {
@@ -84,7 +90,7 @@ static fv_status read_file(const char *path, fv_body *body, fv_image_type *type,
     *type = reader->type;
     int64_t   bytes = fv_image_type_bytes(type);
     fv_status status = bytes > 0 && bytes <= body->most
-                           ? FV_TAKE(body->made, (size_t)bytes, error)
+                           ? make_room(body, (size_t)bytes, error)
                            : fv_fail(error, FV_ERROR_INPUT, "the frame has %lld bytes of voxels; at most %lld are taken",
                                      (long long)bytes, (long long)body->most);
     if (status == FV_OK) {
@@ -123,7 +129,7 @@ static fv_status decode_file(fv_body *body, fv_image_type *type, fv_error *error
 
 static fv_status unpack(fv_body *body, size_t bytes, fv_error *error) {
     int64_t got = -1;
-    FV_TRY(FV_TAKE(body->made, bytes + 1, error));
+    FV_TRY(make_room(body, bytes + 1, error));
     if (!strcmp(body->codec, "lz4"))
         got = LZ4_decompress_safe(body->data, body->made, (int)FV_MIN(body->size, INT32_MAX), (int)FV_MIN(bytes, INT32_MAX));
     else if (!strcmp(body->codec, "zstd")) {
@@ -151,10 +157,6 @@ static fv_status decode_raw(fv_body *body, fv_error *error) {
     if ((int64_t)body->size != bytes)
         return fv_fail(error, FV_ERROR_INPUT, "the body has %zu bytes, and shape and type say %lld", body->size,
                        (long long)bytes);
-    if ((uintptr_t)body->data % fv_dtype_size(body->type->dtype) == 0) return FV_OK;
-    FV_TRY(FV_TAKE(body->made, body->size, error)); /* voxels lie at multiples of their size */
-    memcpy(body->made, body->data, body->size);
-    body->data = body->made;
     return FV_OK;
 }
 
@@ -172,10 +174,11 @@ fv_status fv__body_decode(fv_body *body, fv_image_type *type, fv_error *error) {
         status = decode_raw(&voxels, error);
         body->data = voxels.data;
         body->made = voxels.made;
+        body->room = voxels.room;
     } else
         status = decode_file(body, type, error);
     if (status != FV_OK) {
-        free(body->made);
+        fv__buffer_free(body->made, body->room);
         body->made = NULL;
     }
     return status;

@@ -11,7 +11,8 @@ typedef struct fv_body {
     const char          *codec; /* "" or none, lz4, zstd, blosc */
     const fv_image_type *type;  /* what headers say; NULL: the body tells itself */
     int64_t              most;  /* bytes that it may unpack to */
-    void                *made;  /* memory for voxels that are not those of the message; the caller frees */
+    void                *made;  /* a buffer for voxels that are not those of the message; the caller frees */
+    size_t               room;  /* its size */
 } fv_body;
 
 /* type: what it turned out to be. */

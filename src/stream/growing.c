@@ -4,6 +4,7 @@
 #include "base/take.h"
 #include "op/axes.h"
 #include "op/format.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@ static fv_scan_file *add_scan(fv_growing *g, const char *name, const fv_image_ty
     scan->type = *type;
     scan->path = fv__sprintf("%s/%016llx.slices", g->options.folder, (unsigned long long)hash.low);
     scan->facts = fv__sprintf("%s/%016llx.scan", g->options.folder, (unsigned long long)hash.low);
-    scan->fd = -1;
+    scan->angles_path = fv__sprintf("%s/%016llx.angles", g->options.folder, (unsigned long long)hash.low);
+    scan->fd = scan->angles_fd = -1;
     scan->length = g->options.count;
     scan->last = fv__now();
     g->scans = fv__realloc(g->scans, (size_t)(g->nscans + 1) * sizeof *g->scans);
@@ -49,6 +51,9 @@ static fv_scan_file *add_scan(fv_growing *g, const char *name, const fv_image_ty
 
 static void free_scan(fv_scan_file *scan) {
     if (scan->fd >= 0) close(scan->fd);
+    if (scan->angles_fd >= 0) close(scan->angles_fd);
+    free(scan->angles);
+    free(scan->angles_path);
     fv__seen_release(&scan->have);
     fv__sums_free(scan->sums);
     free(scan->name);
@@ -78,6 +83,7 @@ void fv__growing_done(fv_growing *g, fv_scan_file *scan) {
         if (g->scans[i] == scan) g->scans[i] = g->scans[--g->nscans];
     fv__path_remove(scan->path, NULL);
     fv__path_remove(scan->facts, NULL);
+    fv__path_remove(scan->angles_path, NULL);
     free_scan(scan);
 }
 
@@ -94,6 +100,62 @@ static void have(fv_scan_file *scan, int64_t index) {
     scan->most = FV_MAX(scan->most, index + 1);
     const fv_seen_scan *all = fv__seen_scan(&scan->have, "");
     scan->planes = all->range[0] ? 0 : all->range[1];
+}
+
+/* ---------------------------------------------------------------- angles */
+
+static void note_angle(fv_scan_file *scan, int64_t index, double degrees) {
+    if (index >= scan->nangles) {
+        int64_t n = FV_MAX(2 * scan->nangles, index + 64);
+        scan->angles = fv__realloc(scan->angles, (size_t)n * sizeof *scan->angles);
+        memset(scan->angles + scan->nangles, 0, (size_t)(n - scan->nangles) * sizeof *scan->angles);
+        scan->nangles = n;
+    }
+    scan->angles[index] = (fv_scan_angle){ degrees, 1 };
+}
+
+static fv_status put_angle(fv_scan_file *scan, const fv_frame *frame, fv_error *error) {
+    int64_t size = sizeof(fv_scan_angle);
+    if (isnan(frame->angle)) return FV_OK;
+    if (scan->angles_fd < 0) FV_TRY(fv__file_open_update(scan->angles_path, &scan->angles_fd, error));
+    note_angle(scan, frame->index, frame->angle);
+    return fv__file_write_at(scan->angles_fd, &scan->angles[frame->index], (size_t)size, frame->index * size, scan->angles_path,
+                             error);
+}
+
+static fv_status restore_angles(fv_scan_file *scan, fv_error *error) {
+    enum { MOST = 1 << 26 };
+    fv_bytes bytes = { 0 };
+    if (!fv__file_exists(scan->angles_path)) return FV_OK;
+    FV_TRY(fv__file_read_all(scan->angles_path, MOST, &bytes, error));
+    const fv_scan_angle *told = (const void *)bytes.data;
+    for (size_t i = 0; i < bytes.size / sizeof *told; i++)
+        if (told[i].told && fv__seen_has(&scan->have, "", (int64_t)i)) note_angle(scan, (int64_t)i, told[i].degrees);
+    fv__bytes_release(&bytes);
+    return fv__file_open_update(scan->angles_path, &scan->angles_fd, error);
+}
+
+static bool is_told(const fv_scan_file *scan, int64_t i) { return i < scan->nangles && scan->angles[i].told; }
+
+double *fv__scan_angles(const fv_scan_file *scan, int64_t n) {
+    int64_t last = -1, before = -1; /* that are known */
+    double *angles = scan->nangles && n > 0 ? fv__alloc((size_t)n * sizeof *angles) : NULL;
+    for (int64_t i = 0, next; i < n && angles; i++) {
+        angles[i] = is_told(scan, i) ? scan->angles[i].degrees : NAN;
+        if (is_told(scan, i)) {
+            before = last;
+            last = i;
+            continue;
+        }
+        if (fv__seen_has(&scan->have, "", i)) continue;
+        for (next = i + 1; next < n && !is_told(scan, next);) next++;
+        bool   inside = last >= 0 && next < n;
+        double step = inside        ? (scan->angles[next].degrees - angles[last]) / (double)(next - last)
+                      : before >= 0 ? (angles[last] - angles[before]) / (double)(last - before)
+                                    : 0;
+        angles[i] = last >= 0 ? angles[last] + (double)(i - last) * step : next < n ? scan->angles[next].degrees : 0;
+    }
+    return angles;
 }
 
 /* ---------------------------------------------------------------- after a kill */
@@ -114,6 +176,7 @@ static fv_status restore(fv_growing *g, const fv_stream_state *state, const fv_s
         if (status == FV_OK) status = fv__file_open_update(scan->path, &scan->fd, error);
         for (int64_t r = 0; r < staged->nranges; r++)
             for (int64_t i = staged->range[2 * r]; i < staged->range[2 * r + 1]; i++) have(scan, i);
+        if (status == FV_OK) status = restore_angles(scan, error);
         if (length) scan->length = length->range[0];
         scan->shown = scan->have_count;
         fv__bytes_release(&bytes);
@@ -166,6 +229,7 @@ static fv_status put(fv_growing *g, fv_scan_file *scan, const fv_frame *frame, c
     if (*why) return FV_OK;
     if (scan->fd < 0) FV_TRY(create(scan, error));
     FV_TRY(fv__file_write_at(scan->fd, data, (size_t)bytes, offset, scan->path, error));
+    FV_TRY(put_angle(scan, frame, error));
     have(scan, frame->index);
     scan->last = fv__now();
     scan->partition = frame->partition;

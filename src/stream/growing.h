@@ -14,6 +14,11 @@ typedef struct fv_growing_options {
     int64_t     every;   /* frames between previews; 0: none */
 } fv_growing_options;
 
+typedef struct fv_scan_angle { /* of a frame, in degrees */
+    double  degrees;
+    int64_t told; /* 0: it told none */
+} fv_scan_angle;
+
 typedef struct fv_scan_file {
     char         *name;
     fv_image_type type; /* of a frame */
@@ -32,6 +37,11 @@ typedef struct fv_scan_file {
     _Atomic bool  summing;          /* this is under way; cleared by whoever does it */
     fv_sums      *sums;             /* theirs alone meanwhile; NULL: none yet */
     int64_t       sums_length;      /* of the scan, when they were begun */
+    /* Of frames that told one; they are in a file, too, from the first one on. */
+    fv_scan_angle *angles;
+    int64_t        nangles;
+    char          *angles_path;
+    int            angles_fd; /* -1: none was told */
 } fv_scan_file;
 
 typedef struct fv_growing fv_growing;
@@ -64,6 +74,9 @@ typedef struct fv_scan_part { /* what a run sees of a scan */
 } fv_scan_part;
 /* As an image that is read slice by slice; part lives as long as it is used. */
 void fv__scan_image(const fv_scan_part *part, const char *axis, fv_array *image);
+/* An angle for each of the first n frames, for the caller to free: NaN of a frame that is there and tells none, and something
+ * between those of its neighbours for one that has not come. NULL: no frame tells any. By the thread that takes frames. */
+double *fv__scan_angles(const fv_scan_file *scan, int64_t n);
 /* Numbers of the frames that are there; the caller frees. By the thread that takes frames. */
 int64_t *fv__scan_there(const fv_scan_file *scan);
 

@@ -21,6 +21,9 @@ struct fv_item_runner {
     char                **files; /* by sink: its name, filled in for this item; NULL: none */
     int64_t              *there; /* that the instance was made for; NULL: for whole items */
     int64_t               nthere, rounds;
+    double               *angles; /* likewise */
+    int64_t               nangles;
+    bool                  asked; /* the text asks for them */
     const char           *names[1];
     char                 *name;
     fv_worker           **workers; /* one a thread */
@@ -98,9 +101,13 @@ static void forget(fv_item_runner *r) {
     fv__output_list_free(r->context.written);
     r->instance = NULL;
     free(r->there);
+    free(r->angles);
     r->files = NULL;
     r->array = NULL;
     r->there = NULL;
+    r->angles = NULL;
+    r->nangles = 0;
+    r->asked = false;
     r->context.written = NULL;
 }
 
@@ -119,7 +126,15 @@ static fv_status resolve(fv_item_runner *r, fv_diagnostics *diagnostics, fv_erro
     const fv_stream_text *text = r->text;
     fv_bindings          *b = &r->bindings;
     for (int i = 0; i < text->nsets; i++) FV_TRY(fv__bindings_set(b, text->sets[i], error));
-    b->live = (fv_live){ text->pattern, r->path, r->image.type.ndim ? &r->image : NULL, r->there, r->nthere, r->rounds };
+    b->live = (fv_live){ .pattern = text->pattern,
+                         .path = r->path,
+                         .frame = r->image.type.ndim ? &r->image : NULL,
+                         .there = r->there,
+                         .nthere = r->nthere,
+                         .rounds = r->rounds,
+                         .angles = r->angles,
+                         .nangles = r->nangles,
+                         .asked = &r->asked };
     FV_TRY(fv__bindings_resolve(b, text->program, diagnostics, error));
     if (b->ncombinations > 1)
         return fv_fail(error, FV_ERROR_USAGE, "a stream has one value for each param; --set with several is for fovea run");
@@ -180,7 +195,13 @@ static fv_status open_instance(fv_item_runner *r, fv_diagnostics *diagnostics, f
     return check_sinks(r, error);
 }
 
+static bool has_angles(const fv_item_runner *r, const fv_live_item *item) {
+    return r->nangles == item->nangles &&
+           (!r->nangles || !memcmp(r->angles, item->angles, (size_t)r->nangles * sizeof *r->angles));
+}
+
 static bool is_ready(const fv_item_runner *r, const fv_live_item *item) {
+    if (r->asked && !has_angles(r, item)) return false;
     return r->instance && item->image && r->image.type.ndim && !r->image.read == !item->image->read && !r->there &&
            !item->there && r->rounds == item->rounds && !memcmp(&r->image.type, &item->image->type, sizeof r->image.type);
 }
@@ -194,11 +215,22 @@ static void name_item(fv_item_runner *r) {
     r->names[0] = r->name;
 }
 
+/* Angles that are not known yet may make a half acquisition of a scan, if its axis is not in the middle. */
+static bool may_turn_out_otherwise(const fv_item_runner *r) {
+    const fv_graph *graph = r->instance->graph;
+    for (int id = 0; id < graph->nnodes && r->asked; id++)
+        for (const fv_param *p = graph->nodes[id]->op ? graph->nodes[id]->op->params : NULL; p && p->name; p++) {
+            const void *field = (const char *)graph->nodes[id]->params + p->offset;
+            if (p->kind == FV_PARAM_GEOMETRY && ((const fv_geometry *)field)->center.count) return true;
+        }
+    return false;
+}
+
 /* Sums of a scan that grows are kept where half of the store's memory holds them. */
 static void use_sums(fv_item_runner *r, const fv_live_item *item) {
     int64_t bytes = item->sums ? fv__plan_sums(r->instance->plan) : 0;
     bool    fits = bytes > 0 && bytes <= r->store / 2 / FV_MAX(item->scans, 1);
-    if (fits && !*item->sums) *item->sums = fv__sums_new();
+    if (fits && !*item->sums && !may_turn_out_otherwise(r)) *item->sums = fv__sums_new();
     r->instance->sums = item->sums ? *item->sums : NULL;
     r->instance->planes = item->planes;
 }
@@ -216,6 +248,9 @@ static fv_status take_up(fv_item_runner *r, const fv_live_item *item, fv_diagnos
         r->rounds = item->rounds;
         if (item->there) r->there = fv__alloc((size_t)item->nthere * sizeof *r->there);
         if (item->there) memcpy(r->there, item->there, (size_t)item->nthere * sizeof *r->there);
+        r->nangles = item->nangles;
+        if (item->nangles) r->angles = fv__alloc((size_t)item->nangles * sizeof *r->angles);
+        if (item->nangles) memcpy(r->angles, item->angles, (size_t)item->nangles * sizeof *r->angles);
         status = open_instance(r, diagnostics, error);
     }
     if (status != FV_OK) {

@@ -32,6 +32,8 @@ typedef struct fv_live_item { /* of a stream: a frame, or a whole scan */
     const int64_t      *there;  /* of a part of a scan: numbers of its planes; NULL: it has all */
     int64_t             nthere;
     int64_t             rounds; /* solvers end after so many at most; 0: when the text says */
+    const double       *angles; /* of its planes; NaN: a frame does not tell; NULL: none does */
+    int64_t             nangles;
 } fv_live_item;
 
 typedef struct fv_made_table { /* rows that one item adds to a table */

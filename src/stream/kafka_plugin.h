@@ -48,7 +48,7 @@ typedef struct fv_kafka_plugin {
     int version;
     /* NULL: why says so. */
     fv_kafka_reader *(*reader_open)(const fv_kafka_reader_options *options, char *why);
-    /* From one thread, again and again: also while nothing is wanted, since it says that this process lives. */
+    /* From one thread, again and again: also while nothing is wanted for longer, since it says that this process lives. */
     fv_kafka_news (*reader_next)(fv_kafka_reader *reader, double seconds, fv_kafka_message *message, char *why);
     void (*reader_release)(void *held); /* from any thread */
     void (*reader_pause)(fv_kafka_reader *reader, bool paused);

@@ -174,11 +174,12 @@ fv_status fv__kafka_source(const fv_source_options *options, fv_frame_source **o
         free(s);
         return status;
     }
+    enum { AHEAD = 64 << 20 }; /* enough for any pace; more would only be cold memory */
     fv_kafka_reader_options reader = { .brokers = s->address.brokers,
                                        .topic = s->address.topic,
                                        .group = s->address.group,
                                        .config = (char *)config.data,
-                                       .ahead = options->memory,
+                                       .ahead = FV_MIN(options->memory, AHEAD),
                                        .from_end = s->address.from_end,
                                        .once = options->once,
                                        .patience = 10,

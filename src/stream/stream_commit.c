@@ -40,7 +40,7 @@ static fv_errand *do_again(fv_stream_run *run, fv_errand *works) {
     for (fv_errand *w; (w = fv__queue_take(&again));) {
         fv__made_release(&w->made);
         w->error = (fv_error){ 0 };
-        fv__queue_put(&run->todo, w);
+        fv__stream_queue(run, w);
     }
     pthread_cond_broadcast(&run->ready);
     pthread_mutex_unlock(&run->mutex);
@@ -74,6 +74,7 @@ static fv_status sync_scans(const fv_errand *batch, fv_error *error) {
     for (const fv_errand *w = batch; w; w = w->next) {
         if (w->fate != FV_FATE_STAGED || !w->scan || w->scan == last || w->scan->fd < 0) continue;
         FV_TRY(fv__file_sync(w->scan->fd, w->scan->path, error));
+        if (w->scan->angles_fd >= 0) FV_TRY(fv__file_sync(w->scan->angles_fd, w->scan->angles_path, error));
         last = w->scan;
     }
     return FV_OK;

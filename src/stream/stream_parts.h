@@ -33,6 +33,8 @@ typedef struct fv_errand {    /* a frame or a scan on its way */
     int64_t           frames; /* of the scan that were there then */
     int64_t           planes; /* those from the first on */
     int64_t          *there;  /* PREVIEW: their numbers */
+    double           *angles; /* of its planes, as far as frames tell; NULL: they tell none */
+    int64_t           nangles;
     int64_t           scans;  /* that grew then */
     int64_t           length; /* STAGED: what is known of the scan now; 0: nothing new */
     fv_fate           fate;
@@ -81,6 +83,8 @@ typedef struct fv_stream_run {
     int64_t                  scanning;  /* of these, scans: run, shown or summed up */
     bool                     unsummed;  /* the text has no sums that could be begun before a scan is complete */
     int64_t                  bytes, room;
+    int64_t                  waiting; /* bytes of those in todo */
+    bool                     hungry;  /* who takes frames waits until these are fewer */
     fv_flight               *flights;
     int                      nflights;
     sem_t                    turns;   /* to compute; who waits for the disk lends it */
@@ -101,7 +105,8 @@ typedef struct fv_stream_run {
 /* ---- stream_run.c ---- */
 fv_status fv__stream_run(fv_stream_run *run, fv_error *error);
 void      fv__stream_fail(fv_stream_run *run, const fv_error *error);
-void      fv__stream_retire(fv_stream_run *run); /* scans that were done go; only by who takes frames */
+void      fv__stream_queue(fv_stream_run *run, fv_errand *work); /* to be done; the mutex is held */
+void      fv__stream_retire(fv_stream_run *run);                 /* scans that were done go; only by who takes frames */
 void      fv__errand_free(fv_errand *work);
 
 /* ---- stream_commit.c ---- */

@@ -1,6 +1,7 @@
 /* A running stream: takes frames, and runs them. */
 #include "base/file.h"
 #include "base/session.h"
+#include "base/take.h"
 #include "stream/stream_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ void fv__errand_free(fv_errand *work) {
     fv__frame_free(work->frame);
     fv__made_release(&work->made);
     free(work->there);
+    free(work->angles);
     free(work->name);
     free(work);
 }
@@ -102,6 +104,8 @@ static void describe_scan(const fv_stream_run *run, const fv_errand *work, const
     }
     item->planes = work->fate == FV_FATE_SCAN ? scan->length : FV_MIN(work->planes, scan->length);
     item->scans = work->scans;
+    item->angles = work->angles;
+    item->nangles = work->angles ? FV_MIN(work->nangles, scan->length) : 0;
     if (scan->sums || work->fate != FV_FATE_SCAN) item->sums = &scan->sums; /* none is begun for a scan that is complete */
 }
 
@@ -140,8 +144,13 @@ static fv_status run_part(fv_stream_run *run, fv_item_runner *runner, fv_errand 
                           .there = work->there,
                           .nthere = work->frames,
                           .rounds = run->options->preview_rounds };
+    double      *angles = work->angles ? fv__alloc((size_t)work->frames * sizeof *angles) : NULL;
+    for (int64_t i = 0; i < work->frames && angles; i++) angles[i] = work->angles[work->there[i]];
+    item.angles = angles;
+    item.nangles = angles ? work->frames : 0;
     fv__scan_image(&part, run->options->scan, &image);
     fv_status status = fv__item_run(runner, &item, &work->made, diagnostics, error);
+    free(angles);
     free(path);
     return status;
 }
@@ -164,13 +173,26 @@ static fv_status run_preview(fv_stream_run *run, fv_item_runner *runner, fv_erra
     return run_scan(run, runner, work, diagnostics, error);
 }
 
+/* Voxels of a message lie anywhere in it; those that are computed with, at multiples of their size. */
+static fv_status run_frame(fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics, fv_error *error) {
+    const fv_frame *frame = work->frame;
+    fv_array        image = { .type = frame->type, .data = frame->data };
+    fv_live_item    item = { .path = frame->path, .image = frame->data ? &image : NULL };
+    void           *copy = NULL;
+    if ((uintptr_t)frame->data % fv_dtype_size(frame->type.dtype)) {
+        FV_TRY(FV_TAKE_BUFFER(copy, frame->bytes, error));
+        image.data = memcpy(copy, frame->data, frame->bytes);
+    }
+    fv_status status = fv__item_run(runner, &item, &work->made, diagnostics, error);
+    fv__buffer_free(copy, frame->bytes);
+    return status;
+}
+
 static fv_status run_once(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
                           fv_error *error) {
     if (work->fate == FV_FATE_PREVIEW) return run_preview(run, runner, work, diagnostics, error);
     if (!work->frame) return run_scan(run, runner, work, diagnostics, error);
-    fv_array     image = { .type = work->frame->type, .data = work->frame->data };
-    fv_live_item item = { .path = work->frame->path, .image = work->frame->data ? &image : NULL };
-    return fv__item_run(runner, &item, &work->made, diagnostics, error);
+    return run_frame(runner, work, diagnostics, error);
 }
 
 /* Nothing of it is committed. What is wrong is told when the scan itself is run. */
@@ -227,6 +249,16 @@ static void note_memory(fv_stream_run *run, int64_t memory) {
     pthread_mutex_unlock(&run->mutex);
 }
 
+enum { PLENTY = 32 << 20 }; /* bytes of frames that queue up */
+
+static int64_t bytes_of(const fv_errand *work) { return work->frame ? (int64_t)work->frame->bytes : 0; }
+
+/* The mutex is held. */
+void fv__stream_queue(fv_stream_run *run, fv_errand *work) {
+    run->waiting += bytes_of(work);
+    fv__queue_put(&run->todo, work);
+}
+
 /* One piece of work, or several small ones: handing each over alone would cost more than doing it. */
 static fv_queue take_work(fv_stream_run *run, int number) {
     enum { MOST = 32, SMALL = 1 << 16 };
@@ -241,9 +273,12 @@ static fv_queue take_work(fv_stream_run *run, int number) {
     while (run->todo.first && !run->failed) {
         bool small = run->todo.first->frame && run->todo.first->frame->bytes <= SMALL;
         if (taken.first && (!small || taken.count >= share)) break;
-        fv__queue_put(&taken, fv__queue_take(&run->todo));
+        fv_errand *work = fv__queue_take(&run->todo);
+        run->waiting -= bytes_of(work);
+        fv__queue_put(&taken, work);
         if (!small) break;
     }
+    if (run->hungry && run->waiting < PLENTY) pthread_cond_broadcast(&run->changed);
     if (run->todo.first) pthread_cond_signal(&run->ready);
     pthread_mutex_unlock(&run->mutex);
     return taken;
@@ -385,7 +420,7 @@ static fv_status accept_frame(fv_stream_run *run, fv_frame *frame, fv_error *err
         return FV_OK;
     }
     pthread_mutex_lock(&run->mutex);
-    fv__queue_put(&run->todo, work);
+    fv__stream_queue(run, work);
     pthread_cond_signal(&run->ready);
     pthread_mutex_unlock(&run->mutex);
     return FV_OK;
@@ -412,12 +447,14 @@ static void queue_scan(fv_stream_run *run, fv_scan_file *scan, fv_fate fate) {
     work->frames = scan->have_count;
     work->planes = scan->planes;
     work->scans = fv__growing_count(run->growing);
+    work->nangles = FV_MAX(scan->length, scan->most);
+    work->angles = fv__scan_angles(scan, work->nangles);
     if (fate == FV_FATE_PREVIEW) work->there = fv__scan_there(scan);
     if (fate == FV_FATE_SCAN) run->hurry = 1;
     pthread_mutex_lock(&run->mutex);
     run->under_way++;
     run->scanning++;
-    fv__queue_put(&run->todo, work);
+    fv__stream_queue(run, work);
     pthread_cond_signal(&run->ready);
     pthread_mutex_unlock(&run->mutex);
 }
@@ -447,10 +484,13 @@ static void once_a_second(fv_stream_run *run, double *last) {
     if (run->options->progress) run->options->progress(run->options->context, &facts);
 }
 
-/* Whether there is room for another frame; waits a little if not. */
+/* Whether there is room for another frame; waits a little if not. Frames that queue up beyond what keeps all threads busy would
+ * only make memory cold. */
 static bool has_room(fv_stream_run *run) {
     pthread_mutex_lock(&run->mutex);
-    bool room = !run->under_way || (run->bytes < run->room && run->under_way < 1 << 16);
+    bool few = run->waiting < PLENTY || run->todo.count < 2 * run->threads;
+    bool room = !run->under_way || (run->bytes < run->room && few && run->under_way < 1 << 16);
+    run->hungry = !room;
     if (!room) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -459,20 +499,26 @@ static bool has_room(fv_stream_run *run) {
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&run->changed, &run->mutex, &until);
     }
+    run->hungry = false;
     pthread_mutex_unlock(&run->mutex);
     return room;
 }
 
+/* A source that is paused forgets what it holds and fetches it again, so it is only told of long waits. */
+#define PAUSE 2 /* seconds */
+
 static fv_status take_frames(fv_stream_run *run, fv_error *error) {
     fv_frame_source *source = run->source;
     bool             over = false, paused = false;
-    double           last = 0;
+    double           last = 0, had_room = fv__now();
     fv_status        status = FV_OK; /* of the source: what came before it failed is done all the same */
     while (!over && !is_enough(run)) {
         fv_frame *frame = NULL;
         bool      room = has_room(run);
-        if (source->pause && paused == room) source->pause(source, paused = !room);
-        if (room || source->pause) status = source->next(source, room ? 0.05 : 0, &frame, &over, error);
+        if (room) had_room = fv__now();
+        bool pause = !room && fv__now() - had_room > PAUSE;
+        if (source->pause && paused != pause) source->pause(source, paused = pause);
+        if (room || paused) status = source->next(source, room ? 0.05 : 0, &frame, &over, error);
         if (status != FV_OK) break;
         if (frame) FV_TRY(accept_frame(run, frame, error));
         tend_scans(run, false);

@@ -1,4 +1,6 @@
 """A broker that wants TLS and a password: settings come from a file, and the password is shown nowhere."""
+import ctypes
+import ctypes.util
 import pathlib
 import subprocess
 import sys
@@ -16,9 +18,9 @@ USER, PASSWORD = "lab", "do-not-tell-4711"
 TEXT = 's = read("scans/*.npy")\nwrite(mean(s), "means.csv")\n'
 
 
-def settings(folder, broker, password=PASSWORD, certificate=None, name="client.properties"):
+def settings(folder, broker, password=PASSWORD, certificate=None, name="client.properties", mechanism="PLAIN"):
     (pathlib.Path(folder) / name).write_text(
-        f"security.protocol=SASL_SSL\nssl.ca.location={certificate or broker.certificate}\nsasl.mechanisms=PLAIN\n"
+        f"security.protocol=SASL_SSL\nssl.ca.location={certificate or broker.certificate}\nsasl.mechanisms={mechanism}\n"
         f"sasl.username={USER}\nsasl.password={password}\n")
     return name
 
@@ -76,6 +78,33 @@ def frames_come_and_results_go_through_tls_with_a_password_that_is_shown_nowhere
         assert "uthentication" in refused(wrong, "publish", "s.npy", "--to", f"kafka://{broker.secure}/in")
         distrusted = settings(folder, broker, certificate="/etc/ssl/certs/ca-certificates.crt", name="other.properties")
         assert "ertificate" in refused(distrusted, *listen)
+
+
+@long
+def scram_works_where_the_library_can_do_it(folder):
+    """Of librdkafka before 2.6.1, Kafka 4 takes no SCRAM: it sends its own part of the nonce twice."""
+    if numpy is None:
+        raise Skip("no numpy")
+    version = ctypes.CDLL(ctypes.util.find_library("rdkafka") or "librdkafka.so.1").rd_kafka_version()
+    numpy.save(pathlib.Path(folder) / "s.npy", numpy.zeros((6, 16, 16), "uint8"))
+    (pathlib.Path(folder) / "p.fov").write_text(TEXT)
+    with Broker(folder, user=USER, password=PASSWORD) as broker:
+        run("publish", "-q", "s.npy", "--slices", "--to", broker.topic("in"), folder=folder)
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            here = pathlib.Path(folder) / mechanism
+            here.mkdir()
+            (here / "p.fov").write_text(TEXT)
+            listen = ["stream", "-q", "p.fov", "--bind", f"s=kafka://{broker.secure}/in?group={mechanism}", "--once"]
+            wrong = settings(here, broker, "wrong-4712", name="wrong.properties", mechanism=mechanism)
+            said = run(*listen, "--kafka-config", wrong, folder=here, code=2).stderr
+            assert "uthentication" in said and "wrong-4712" not in said, said
+            if version < 0x020601ff:
+                assert "librdkafka 2.6.1" in said, said
+                continue
+            run(*listen, "--kafka-config", settings(here, broker, mechanism=mechanism), folder=here)
+            assert len(lines(here / "means.csv")) == 6 and not holds(here, PASSWORD)
+    if version < 0x020601ff:
+        raise Skip("librdkafka is older than 2.6.1, and Kafka 4 takes no SCRAM from it")
 
 
 main()

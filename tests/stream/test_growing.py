@@ -24,9 +24,10 @@ class Live:
         self.process = subprocess.Popen([FOVEA, "stream", "p.fov", "--bind", "p=-", "--scan", axis, "--json", *map(str, options)],
                                         cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def send(self, scan, *indices):
+    def send(self, scan, *indices, angles=None):
         for i in indices:
-            self.process.stdin.write(headed(scan[i], "s", i))
+            told = {} if angles is None else {"angle": angles[i]}
+            self.process.stdin.write(headed(scan[i], "s", i, **told))
         self.process.stdin.flush()
 
     def preview(self):
@@ -98,6 +99,79 @@ def gaps_are_left_out_and_previews_may_end_after_fewer_iterations(folder):
     assert numpy.array_equal(shown, stored(folder, sirt("[0, 18, 24, 54, 120]", 3), "part", scan[[0, 3, 4, 9, 20]]))
     last = numpy.load(pathlib.Path(folder) / "out" / "s.npy")
     assert numpy.array_equal(last, stored(folder, sirt("range(0, 174, 6)"), "all", scan))
+
+
+UNEVEN = [0, 7, 11, 20.5, 29, 33, 47, 52, 60.25, 71, 80, 88, 93, 107, 111, 120, 133, 141, 150, 166]
+OF_SCAN = """p = read("scans/*.mrc", axes = "angle z x")
+g = parallel(read_angles("scans/*.mrc"){center})
+write({solver}, "out/{{stem}}.npy")
+"""
+
+
+def angles_of_the_file(folder, solver, center=""):
+    """Projections at uneven angles, the text that takes these from the scan itself, and what a run over the stored scan makes."""
+    there = pathlib.Path(folder) / "stored"
+    (there / "scans").mkdir(parents=True)
+    scan = projections(folder, str(UNEVEN))
+    run("run", "-q", "-e", 'read("../p.npy", axes = "angle z x") |> write("scans/s.mrc")', folder=there)
+    (there / "scans" / "s.tlt").write_text("".join(f"{angle}\n" for angle in UNEVEN))
+    text = OF_SCAN.format(solver=solver, center=center)
+    (there / "p.fov").write_text(text)
+    run("run", "-q", "p.fov", folder=there)
+    return scan, text, numpy.load(there / "out" / "s.npy")
+
+
+@test
+def angles_that_frames_carry_are_those_of_the_stored_scan(folder):
+    cases = ("fbp(p, g)", ""), ("fbp(p, g)", ", center = 18"), ("sirt(p, g, iterations = 5)", "")
+    for number, (solver, center) in enumerate(cases):
+        here = pathlib.Path(folder) / str(number)
+        here.mkdir()
+        scan, text, wanted = angles_of_the_file(here, solver, center)
+        live = Live(here, text, "angle", "--count", 20, "--preview", "every=6")
+        live.send(scan, *range(6), angles=UNEVEN)
+        shown = live.shown()
+        live.send(scan, 6, 7, 10, 9, 8, *range(19, 10, -1), angles=UNEVEN)
+        live.end()
+        assert numpy.array_equal(numpy.load(here / "out" / "s.npy"), wanted), (solver, center)
+        told = stored(here, text.replace(".mrc", ".npy").replace('read_angles("scans/*.npy")', str(UNEVEN[:6])), "part", scan[:6])
+        scale = 6 / 20 if solver.startswith("fbp") and not center else 1  # a sum so far has the weight of the whole scan
+        assert numpy.allclose(shown, told * scale, atol=1e-5), (solver, center)
+
+
+@test
+def angles_survive_a_kill(folder):
+    scan, text, wanted = angles_of_the_file(folder, "fbp(p, g)")
+    (pathlib.Path(folder) / "p.fov").write_text(text)
+    body = b"".join(headed(scan[i], "s", i, angle=UNEVEN[i]) for i in range(20))
+    command = [FOVEA, "stream", "-q", "p.fov", "--bind", "p=-", "--scan", "angle", "--count", "20"]
+    killed = subprocess.Popen(command + ["--json"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    killed.stdin.write(body[:len(body) // 2])
+    killed.stdin.flush()
+    for _ in range(9):
+        assert json.loads(killed.stdout.readline())["event"] == "frame"
+    killed.kill()
+    killed.communicate()
+    half = b"".join(headed(scan[i], "s", i, angle=UNEVEN[i]) for i in range(9, 20))
+    subprocess.run(command, cwd=folder, input=half, check=True, timeout=600)
+    assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / "s.npy"), wanted)
+
+
+@test
+def frames_without_angles_are_told_where_the_text_asks_for_them(folder):
+    scan, text, _ = angles_of_the_file(folder, "fbp(p, g)")
+    some = {i: 9 * i for i in range(19)}
+    for angles, said in ((None, "the frames tell no angles"), (some, "frame 19 of the scan tells no angle")):
+        here = pathlib.Path(folder) / str(len(angles or {}))
+        here.mkdir()
+        (here / "p.fov").write_text(text)
+        body = b"".join(headed(scan[i], "s", i, **({"angle": angles[i]} if angles and i in angles else {})) for i in range(20))
+        command = [FOVEA, "stream", "-q", "p.fov", "--bind", "p=-", "--scan", "angle", "--count", "20"]
+        done = subprocess.run(command, cwd=here, input=body, capture_output=True, check=False, timeout=600)
+        assert done.returncode and said in done.stderr.decode(), done
+    several = headed(scan[:4], "s", 0, frames=4, angle="0 1 2")
+    done = subprocess.run(command, cwd=here, input=several, capture_output=True, check=False, timeout=600)
+    assert "fovea-angle has 3 numbers for 4 frames" in done.stderr.decode(), done.stderr
 
 
 def ptycho(corners):

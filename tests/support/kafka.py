@@ -44,9 +44,11 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:
 ssl.keystore.type=PEM
 ssl.keystore.location={folder}/broker.pem
 ssl.client.auth=none
-sasl.enabled.mechanisms=PLAIN
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
 listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
   user_{user}="{password}";
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 """
 
 
@@ -135,7 +137,7 @@ class Admin:
 
 class Broker:
     """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between. With a user and a
-    password it has a door with TLS and SASL too: broker.secure is that address, broker.certificate what to trust."""
+    password it has a door with TLS and SASL (PLAIN, SCRAM): broker.secure is that address, broker.certificate what to trust."""
 
     def __init__(self, folder, partitions=1, user=None, password=None):
         self.jars = find_jars()
@@ -154,7 +156,10 @@ class Broker:
                 file.write(SECURE.format(port=self.port, controller=controller, secure=secure, folder=self.folder, user=user,
                                          password=password))
         identity = "fovea-test-cluster-000"
-        self.java("kafka.tools.StorageTool", "format", "-t", identity, "-c", self.settings, wait=True)
+        known = []
+        for number in (256, 512) if user else ():
+            known += ["--add-scram", f"SCRAM-SHA-{number}=[name={user},password={password}]"]
+        self.java("kafka.tools.StorageTool", "format", "-t", identity, "-c", self.settings, *known, wait=True)
 
     def make_certificate(self):
         if not shutil.which("openssl"):

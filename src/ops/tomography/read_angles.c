@@ -155,11 +155,13 @@ const fv_op FV_OP(read_angles) = {
     .params_size = sizeof(read_angles),
     .result = FV_KIND_LIST,
     .list = list,
-    .doc = "Gives a list for parallel and cone, in degrees: from /exchange/theta of DataExchange, rotation_angle of NeXus "
-           "(without those of flat and dark fields), the extended header of MRC, or the .tlt, .rawtlt or .mdoc file beside "
-           "it. Numbers in other files are taken as "
-           "they are. The file is read while the pipeline is checked, so angles that do not match the projections are "
-           "refused before anything is computed. parallel(angles = read(\"angles.csv\")) does the same.",
+    .doc =
+        "Gives a list for parallel and cone, in degrees: from /exchange/theta of DataExchange, rotation_angle of NeXus "
+        "(without those of flat and dark fields), the extended header of MRC, or the .tlt, .rawtlt or .mdoc file beside "
+        "it. Numbers in other files are taken as "
+        "they are. The file is read while the pipeline is checked, so angles that do not match the projections are "
+        "refused before anything is computed. parallel(angles = read(\"angles.csv\")) does the same. Of a scan that fovea stream "
+        "takes, they are those that its frames carry.",
     .example = "g = parallel(range(0, 179))\n"
                "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
                "write(fbp(p, g), \"slice.tif\")",
