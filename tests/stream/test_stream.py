@@ -264,7 +264,7 @@ def results_of_all_items_and_tables_that_cannot_grow_are_refused(folder):
     whole = 'scans = read("scans/*.npy")\nwrite(project(scans, "item", "mean"), "mean.tif")\n'
     _, said = stream(folder, whole, "--bind", "scans=-", stdin=image, code=2)
     assert "all items together" in said, said
-    grows = 'scans = read("scans/*.npy")\nwrite(mean(scans), "means.parquet")\n'
+    grows = 'scans = read("scans/*.npy")\nwrite(mean(scans), "means.arrows")\n'
     _, said = stream(folder, grows, "--bind", "scans=-", stdin=image, code=2)
     assert "cannot grow" in said, said
 
