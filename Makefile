@@ -63,7 +63,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	-scripts/duckdb.sh build/libraries 60
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests fovea
-	$(NINJA) -C build-tsan tests_threads
+	$(NINJA) -C build-tsan tests_threads fovea
 	$(PYTHON) tests/run.py $(TESTS)
 
 # Every reader on files that a fuzzer makes up: make fuzz FUZZ_SECONDS=600 TARGETS="tif zarr"
@@ -99,7 +99,7 @@ interop: mpi all
 soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests fovea
-	$(NINJA) -C build-tsan tests_threads
+	$(NINJA) -C build-tsan tests_threads fovea
 	-$(MAKE) newer
 	FOVEA=build/fovea $(PYTHON) tests/soak/large_scan.py
 	-scripts/bootstrap.sh broker

@@ -7,7 +7,7 @@ Every test is a program that prints "ok NAME", "not ok NAME: why" or "skip NAME:
 "not ok", gives no result at all or takes too long is a failure; what counts is the time that it and what it started spend on
 processors, so that a busy machine fails no test, and only who hangs is ended by the clock. Groups: plain (build/), base (the
 operators' tests again on the weakest instruction set), asan (build-asan/, and the tests of streams with its command), tsan
-(build-tsan/, only tests named *threads* or *engine*), python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs
+(build-tsan/, only tests named *threads* or *engine*, and streams from folders and pipes with its command), python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs
 whose name contains it. With --minutes all is repeated until the time is over or something fails.
 """
 import argparse
@@ -30,6 +30,7 @@ GROUPS = ["plain", "base", "asan", "tsan", "python"]
 SECONDS = {"plain": 1200, "base": 1200, "asan": 3600, "tsan": 3600, "python": 3600}  # of processors, that a program may use
 # The command and its plug-in that answers the network, under the address sanitizer too:
 SANITIZED_SCRIPTS = ["view/test_view_server.py", "view/test_view_planes.py", "view/test_view_tables.py", "view/test_view_zarr.py"]
+RACED_SCRIPTS = ["stream/test_stream.py", "stream/test_growing.py"]  # they need no broker
 HANGS = 3  # times as long by the clock: more than ten times what the slowest program takes on a machine that is not busy
 LOOK = 5  # seconds between two looks at a program that runs
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -160,6 +161,8 @@ def collect(groups):
         prefix = without_randomization()
         programs += [Program("tsan", name, prefix + binary("build-tsan", name)) for name in compiled("")
                      if "threads" in name or "engine" in name]
+        command = {"FOVEA": str(ROOT / "build-tsan" / "fovea"), "TSAN_OPTIONS": "exitcode=66"}
+        programs += [Program("tsan", name, prefix + [PYTHON, str(ROOT / "tests" / name)], command) for name in RACED_SCRIPTS]
     if "python" in groups:
         scripts = sorted((ROOT / "tests").rglob("test_*.py"))
         programs += [Program("python", str(p.relative_to(ROOT / "tests")), [PYTHON, str(p)]) for p in scripts]

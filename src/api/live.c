@@ -89,9 +89,8 @@ static fv_status read_bind(fv_stream_run *run, const fv_program *program, const 
     run->address = fv__strdup(equal + 1);
     if (strcmp(run->address, "-") && strncmp(run->address, "watch:", 6) && strncmp(run->address, "kafka://", 8))
         return fv_fail(error, FV_ERROR_USAGE,
-                       "--bind %s: %s is no address of a stream; watch:FOLDER, kafka://HOST:PORT/TOPIC and "
-                       "- (standard input) are",
-                       bind, run->address);
+                       "--bind %s: %s is no address of a stream; watch:%s, kafka://HOST:PORT/TOPIC and - (standard input) are",
+                       bind, run->address, fv__path_is_folder(run->address) ? run->address : "FOLDER");
     run->topic = topic_of(run->address);
     char     *name = fv__sprintf("%.*s", (int)(equal - bind), bind);
     fv_status status = fv__bound_pattern(program, name, pattern, error);

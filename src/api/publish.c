@@ -66,7 +66,7 @@ static void put_list(char *text, size_t size, const fv_image_type *type, bool sp
 /* angle: NULL if it is not known. */
 static fv_status send_frame(publishing *p, const char *key, int64_t index, const fv_image_type *type, const void *data,
                             const double *angle, bool end, fv_error *error) {
-    char      shape[128], spacing[256], number[32], time[32], turn[32], axes[80] = "";
+    char      shape[128], spacing[256], number[32], time[32], turn[32], axes[80] = "", units[FV_MAX_DIMS * 17] = "";
     size_t    size = (size_t)fv_image_type_bytes(type);
     fv_header headers[] = { { "fovea-shape", shape, 0 },
                             { "fovea-dtype", fv_dtype_name(type->dtype), 0 },
@@ -74,6 +74,7 @@ static fv_status send_frame(publishing *p, const char *key, int64_t index, const
                             { "fovea-time", time, 0 },
                             { "fovea-spacing", spacing, 0 },
                             { "fovea-axes", axes, 0 },
+                            { "fovea-units", units, 0 },
                             { "fovea-codec", p->options->codec ? p->options->codec : "none", 0 },
                             { NULL, NULL, 0 },
                             { NULL, NULL, 0 } };
@@ -86,6 +87,8 @@ static fv_status send_frame(publishing *p, const char *key, int64_t index, const
     for (int d = 0; d < type->ndim; d++) {
         if (d) strcat(axes, " ");
         strcat(axes, type->axis[d]);
+        if (d) strcat(units, ",");
+        strcat(units, type->unit[d]);
     }
     keep_pace(p);
     snprintf(number, sizeof number, "%lld", (long long)index);
@@ -103,6 +106,7 @@ static void drop_first_axis(const fv_image_type *scan, fv_image_type *frame) {
     memmove(frame->shape, scan->shape + 1, (size_t)frame->ndim * sizeof *frame->shape);
     memmove(frame->axis, scan->axis + 1, (size_t)frame->ndim * sizeof *frame->axis);
     memmove(frame->spacing, scan->spacing + 1, (size_t)frame->ndim * sizeof *frame->spacing);
+    memmove(frame->unit, scan->unit + 1, (size_t)frame->ndim * sizeof *frame->unit);
 }
 
 /* A part of a file along its first axis, or all of it. */

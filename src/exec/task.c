@@ -562,7 +562,7 @@ fv_status fv__task_run(fv_instance *instance, const fv_stage *stage, int64_t num
         status = run_chunk(&t, number, error);
     else
         for (int64_t slab = 0; slab < stage->ntasks && status == FV_OK; slab++)
-            if (instance->context->cancel && *instance->context->cancel)
+            if (instance->context->cancel && __atomic_load_n(instance->context->cancel, __ATOMIC_RELAXED))
                 status = fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
             else if (!fv__task_done(instance, stage, slab)) {
                 facts->read = facts->compute = facts->write = 0; /* each slab carries its own work */

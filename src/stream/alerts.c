@@ -35,7 +35,9 @@ void fv__alerts_tell(fv_stream_run *run, const fv_errand *work) {
         const uint8_t       *at = table->rows.data, *end = at + table->rows.size;
         fv_cell              cells[FV_MAX_COLUMNS];
         while (table->alert && fv__rows_get(&table->type, &at, end, cells, 1)) {
+            pthread_mutex_lock(&run->mutex);
             run->facts.alerts++;
+            pthread_mutex_unlock(&run->mutex);
             tell(run, work, table, cells);
         }
     }

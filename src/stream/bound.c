@@ -70,7 +70,7 @@ fv_status fv__bound_pattern(const fv_program *program, const char *name, char **
         const char *near = fv_nearest_word(name, f.words, f.nwords);
         status =
             fv_fail(error, FV_ERROR_USAGE, "--bind %s: the text reads nothing by that name%s%s%s; it reads: %.*s", name,
-                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "", (int)f.known.size, (char *)f.known.data);
+                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", (int)f.known.size, (char *)f.known.data);
     }
     fv__bytes_release(&f.known);
     fv__arena_release(&f.arena);

@@ -87,7 +87,7 @@ typedef struct parts { /* of a message, as its headers tell */
     int       ndim, nspacing;
     int64_t   shape[FV_MAX_DIMS];
     double    spacing[FV_MAX_DIMS];
-    char      axes[64];
+    char      axes[64], units[FV_MAX_DIMS * 16];
     double   *angle; /* of each frame in the body; NULL: not told */
     int       nangles;
     bool      has_index;
@@ -178,6 +178,7 @@ static fv_status read_header(parts *p, const fv_header *header, fv_error *error)
     if (!strcmp(name, "fovea-time")) return read_real(p, name, &p->first->time, error);
     if (!strcmp(name, "fovea-end")) p->first->end = strcmp(p->text, "0") && strcmp(p->text, "false");
     if (!strcmp(name, "fovea-axes")) snprintf(p->axes, sizeof p->axes, "%.63s", p->text);
+    if (!strcmp(name, "fovea-units")) snprintf(p->units, sizeof p->units, "%.*s", (int)sizeof p->units - 1, p->text);
     if (!strcmp(name, "fovea-codec")) snprintf(p->codec, sizeof p->codec, "%.15s", p->text);
     if (strcmp(name, "fovea-spacing")) return FV_OK;
     p->nspacing = read_numbers(p->text, p->spacing, FV_MAX_DIMS);
@@ -192,6 +193,12 @@ static fv_status name_frame(const parts *p, fv_frame *frame, fv_error *error) {
         return fv_fail(error, FV_ERROR_INPUT, "fovea-spacing has %d numbers, and the frame %d axes", p->nspacing,
                        frame->type.ndim);
     for (int d = 0; d < p->nspacing; d++) frame->type.spacing[d] = p->spacing[d];
+    const char *unit = p->units;
+    for (int d = 0; d < frame->type.ndim && *unit; d++) { /* an axis without one has nothing between its commas */
+        int length = (int)strcspn(unit, ",");
+        snprintf(frame->type.unit[d], sizeof frame->type.unit[d], "%.*s", length, unit);
+        unit += length + (unit[length] == ',');
+    }
     return FV_OK;
 }
 
@@ -328,6 +335,10 @@ fv_frame *fv__message_frames(const fv_message *m, const fv_frame_names *names) {
     if (p.angle && p.nangles > 0) frame->angle = p.angle[0];
     frame->path = fv__frame_path(names, frame->scan, frame->index);
     hold_message(m, &p, frame->why || !p.frames ? 1 : p.frames);
+    if (frame->why) { /* the message as it came is what can be put aside */
+        frame->data = m->body;
+        frame->bytes = m->body_size;
+    }
     if (!frame->why && p.frames > 1) split(m, names, &p);
     if (!frame->why && p.frames == 1) fv__axis_drop(&frame->type, 0);
     free(p.angle);

@@ -85,7 +85,10 @@ static fv_status make_room(fv_body *body, size_t bytes, fv_error *error) {
 static fv_status read_file(const char *path, fv_body *body, fv_image_type *type, fv_error *error) {
     const fv_format *format;
     fv_reader       *reader;
-    FV_TRY(fv__format_for_reading(path, &format, error));
+    if (fv__format_for_reading(path, &format, NULL) != FV_OK)
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "its %zu bytes are no file of a known format; voxels alone need the headers fovea-shape and fovea-dtype",
+                       body->size);
     FV_TRY(format->open(path, &(fv_read_options){ 0 }, &reader, error));
     *type = reader->type;
     int64_t   bytes = fv_image_type_bytes(type);

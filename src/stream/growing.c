@@ -369,7 +369,7 @@ static fv_status read_slices(void *context, const int64_t *start, const int64_t 
 
 void fv__scan_image(const fv_scan_part *part, const char *axis, fv_array *image) {
     *image = (fv_array){ .name = "scan", .type = part->scan->type, .read = read_slices, .context = (void *)(uintptr_t)part };
-    fv__axis_insert(&image->type, 0, axis, part->there ? part->nthere : part->scan->length);
+    fv__axis_insert(&image->type, 0, axis, part->nthere);
     image->chunk[0] = 1;
     for (int d = 1; d < image->type.ndim; d++) image->chunk[d] = image->type.shape[d];
 }

@@ -69,8 +69,8 @@ void fv__growing_done(fv_growing *growing, fv_scan_file *scan);
 
 typedef struct fv_scan_part { /* what a run sees of a scan */
     const fv_scan_file *scan;
-    const int64_t      *there; /* numbers of the frames that are there, in order; NULL: all, with zeros for those that are not */
-    int64_t             nthere;
+    const int64_t      *there;  /* numbers of the frames that are there, in order; NULL: all, with zeros for those that are not */
+    int64_t             nthere; /* without such numbers: how many there will be */
 } fv_scan_part;
 /* As an image that is read slice by slice; part lives as long as it is used. */
 void fv__scan_image(const fv_scan_part *part, const char *axis, fv_array *image);

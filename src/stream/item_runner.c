@@ -338,15 +338,19 @@ static fv_status run_task(const crew *c, int64_t task, int number, fv_task_facts
                   : fv__task_run(instance, c->stage, task, worker, facts, error);
 }
 
+/* Read by several threads while another one may set it. */
+static bool is_unwanted(const fv_item_runner *r) {
+    return r->context.cancel && __atomic_load_n(r->context.cancel, __ATOMIC_RELAXED);
+}
+
 static void *work(void *context) {
     crew         *c = context;
     int           number = atomic_fetch_add(&c->number, 1);
     fv_task_facts facts = { 0 };
     for (int64_t task; !c->failed && (task = atomic_fetch_add(&c->next, 1)) < c->stage->ntasks;) {
         fv_error  error = { 0 };
-        fv_status status = c->runner->context.cancel && *c->runner->context.cancel > 1
-                               ? fv_fail(&error, FV_ERROR_CANCELLED, "stopped")
-                               : run_task(c, task, number, &facts, &error);
+        fv_status status =
+            is_unwanted(c->runner) ? fv_fail(&error, FV_ERROR_CANCELLED, "stopped") : run_task(c, task, number, &facts, &error);
         if (status == FV_OK) continue;
         pthread_mutex_lock(&c->mutex);
         if (!c->failed) c->error = error;
@@ -363,7 +367,7 @@ static fv_status run_tasks(fv_item_runner *r, const fv_stage *stage, bool sum, f
     crew      c = { .runner = r, .stage = stage, .sum = sum };
     pthread_t helpers[64];
     for (int64_t task = 0; task < tasks && threads <= 1; task++) {
-        if (r->context.cancel && *r->context.cancel) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
+        if (is_unwanted(r)) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
         FV_TRY(run_task(&c, task, 0, &facts, error));
     }
     if (threads <= 1) return FV_OK;

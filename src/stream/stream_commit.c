@@ -103,7 +103,8 @@ static fv_status put_aside(fv_stream_run *run, const fv_errand *work, fv_error *
     const fv_frame *frame = work->frame;
     const char     *why = work->fate == FV_FATE_DEAD ? frame->why : work->error.message;
     if (work->fate != FV_FATE_DEAD && work->fate != FV_FATE_FAILED) return FV_OK;
-    fv__log_failure("fovea: %s: %s", frame->where, why);
+    bool named = !strncmp(why, frame->where, strlen(frame->where)); /* a file that tells its own name */
+    fv__log_failure("fovea: %s%s%s", named ? "" : frame->where, named ? "" : ": ", why);
     if (run->dead_folder) return put_into_folder(run, work, why, error);
     if (!run->dead) return FV_OK;
     char      index[32];

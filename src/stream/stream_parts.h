@@ -35,6 +35,7 @@ typedef struct fv_errand {    /* a frame or a scan on its way */
     int64_t          *there;  /* PREVIEW: their numbers */
     double           *angles; /* of its planes, as far as frames tell; NULL: they tell none */
     int64_t           nangles;
+    int64_t           whole;  /* frames that it will have, as was known then; 0: nothing was */
     int64_t           scans;  /* that grew then */
     int64_t           length; /* STAGED: what is known of the scan now; 0: nothing new */
     fv_fate           fate;
@@ -81,7 +82,7 @@ typedef struct fv_stream_run {
     fv_queue                 todo, finished, retired;
     int64_t                  under_way; /* taken, and not committed */
     int64_t                  scanning;  /* of these, scans: run, shown or summed up */
-    bool                     unsummed;  /* the text has no sums that could be begun before a scan is complete */
+    _Atomic bool             unsummed;  /* the text has no sums that could be begun before a scan is complete */
     int64_t                  bytes, room;
     int64_t                  waiting; /* bytes of those in todo */
     bool                     hungry;  /* who takes frames waits until these are fewer */
@@ -92,7 +93,7 @@ typedef struct fv_stream_run {
     int                      at_once; /* of them, for which there is memory */
     int                      nstarted;
     bool                     over, stop; /* nothing comes any more; all threads end */
-    bool                     failed;
+    _Atomic bool             failed;
     fv_error                 error; /* that ends the stream */
     fv_stream_facts          facts;
     double                   began, latencies[FV_LATENCIES];

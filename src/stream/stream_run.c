@@ -97,15 +97,15 @@ static void describe_scan(const fv_stream_run *run, const fv_errand *work, const
                           fv_array *image) {
     fv_scan_file *scan = work->scan;
     fv__scan_image(part, run->options->scan, image);
-    if (scan->sums_length != scan->length) {
+    if (scan->sums_length != work->whole) {
         fv__sums_free(scan->sums);
         scan->sums = NULL;
-        scan->sums_length = scan->length;
+        scan->sums_length = work->whole;
     }
-    item->planes = work->fate == FV_FATE_SCAN ? scan->length : FV_MIN(work->planes, scan->length);
+    item->planes = work->fate == FV_FATE_SCAN ? work->whole : FV_MIN(work->planes, work->whole);
     item->scans = work->scans;
     item->angles = work->angles;
-    item->nangles = work->angles ? FV_MIN(work->nangles, scan->length) : 0;
+    item->nangles = work->angles ? FV_MIN(work->nangles, work->whole) : 0;
     if (scan->sums || work->fate != FV_FATE_SCAN) item->sums = &scan->sums; /* none is begun for a scan that is complete */
 }
 
@@ -120,7 +120,7 @@ static fv_status run_scan(fv_stream_run *run, fv_item_runner *runner, fv_errand 
                           fv_error *error) {
     fv_array     image = { 0 };
     fv_live_item item = { .image = &image };
-    fv_scan_part part = { .scan = work->scan };
+    fv_scan_part part = { .scan = work->scan, .nthere = work->whole };
     char        *path = path_of(run, work);
     item.path = path;
     describe_scan(run, work, &part, &item, &image);
@@ -160,15 +160,15 @@ static fv_status run_part(fv_stream_run *run, fv_item_runner *runner, fv_errand 
 static fv_status run_preview(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_diagnostics *diagnostics,
                              fv_error *error) {
     const fv_scan_file *scan = work->scan;
-    if (scan->length && !scan->sums && !run->unsummed) {
+    if (work->whole && !scan->sums && !run->unsummed) {
         work->fate = FV_FATE_SUM;
         run_scan(run, runner, work, diagnostics, error);
         work->fate = FV_FATE_PREVIEW;
         fv__diagnostics_release(diagnostics);
     }
-    if (scan->length && scan->sums) return run_scan(run, runner, work, diagnostics, error);
+    if (work->whole && scan->sums) return run_scan(run, runner, work, diagnostics, error);
     fv_status status = run_part(run, runner, work, diagnostics, error);
-    if (status != FV_ERROR_USAGE || !scan->length) return status;
+    if (status != FV_ERROR_USAGE || !work->whole) return status;
     fv__diagnostics_release(diagnostics);
     return run_scan(run, runner, work, diagnostics, error);
 }
@@ -206,10 +206,12 @@ static void end_sum(fv_stream_run *run, fv_errand *work) {
     fv__errand_free(work);
 }
 
+static void set_hurry(fv_stream_run *run, int hurry) { __atomic_store_n(&run->hurry, hurry, __ATOMIC_RELAXED); }
+
 /* A full disk, or a file that another run has, is no fault of the frame: it waits. */
 static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_queue *finished) {
     bool told = false;
-    if (work->fate == FV_FATE_SCAN) run->hurry = 0;
+    if (work->fate == FV_FATE_SCAN) set_hurry(run, 0);
     for (;;) {
         fv_diagnostics diagnostics = { 0 };
         fv_error       error = { 0 };
@@ -222,7 +224,7 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
             return;
         }
         if (status == FV_OK) break;
-        bool part = work->fate == FV_FATE_PREVIEW && !work->scan->length; /* the whole may fit */
+        bool part = work->fate == FV_FATE_PREVIEW && !work->whole; /* the whole may fit */
         if (status == FV_ERROR_USAGE && !part && !(work->frame ? run->facts.done : run->facts.scans)) {
             fv__stream_fail(run, &error); /* the text is at fault: nothing fits it, and nothing is done with what came */
             fv__errand_free(work);
@@ -446,11 +448,12 @@ static void queue_scan(fv_stream_run *run, fv_scan_file *scan, fv_fate fate) {
     work->name = fv__strdup(scan->name);
     work->frames = scan->have_count;
     work->planes = scan->planes;
+    work->whole = scan->length;
     work->scans = fv__growing_count(run->growing);
     work->nangles = FV_MAX(scan->length, scan->most);
     work->angles = fv__scan_angles(scan, work->nangles);
     if (fate == FV_FATE_PREVIEW) work->there = fv__scan_there(scan);
-    if (fate == FV_FATE_SCAN) run->hurry = 1;
+    if (fate == FV_FATE_SCAN) set_hurry(run, 1);
     pthread_mutex_lock(&run->mutex);
     run->under_way++;
     run->scanning++;

@@ -144,6 +144,19 @@ def headers_name_frames_and_what_makes_no_sense_is_put_aside_with_its_reason(fol
     reasons = [path.read_text() for path in (pathlib.Path(folder) / "aside").glob("*.why")]
     assert any("2304 bytes" in text and "2256" in text for text in reasons), reasons
     assert any("huffman" in text for text in reasons), reasons
+    bodies = [path.read_bytes() for path in (pathlib.Path(folder) / "aside").glob("*") if path.suffix != ".why"]
+    assert bodies == 2 * [images[2].tobytes()], "the messages themselves are put aside, too"
+
+
+@test
+def frames_keep_their_units_and_bytes_that_are_no_image_are_told(folder):
+    units = headed(frames(1)[0], "beads", 7, spacing="2,3", units="micrometer,micrometer")
+    rubbish = b"fovea-key: k\nfovea-bytes: 7\n\nrubbish"
+    text = 'read("scans/*.tif") |> write("{stem}.nii")'
+    _, said = stream(folder, text, "--bind", "scans=-", stdin=units + rubbish)
+    assert "its 7 bytes are no file of a known format; voxels alone need the headers fovea-shape" in said, said
+    told = run("info", "beads-000007.nii", folder=folder).stdout
+    assert "y 2, x 3 micrometer" in " ".join(told.split()), told
 
 
 @test
@@ -596,8 +609,8 @@ def a_full_disk_is_waited_for_and_no_frame_is_lost(folder):
 
 
 def unless_sanitized():
-    if "ASAN_OPTIONS" in os.environ:
-        raise Skip("the address sanitizer keeps what was freed")
+    if {"ASAN_OPTIONS", "TSAN_OPTIONS"} & set(os.environ):
+        raise Skip("a sanitizer keeps memory of its own")
 
 
 @test
