@@ -4,11 +4,14 @@
     bench/stream.py [frames=150] [tiny=20000] [only=large|tiny|tomography]
 
 Prints a table; nothing is asserted. kcat, which only takes the messages, is the floor. The Python consumer is confluent-kafka with
-scipy and zarr, from an environment in build/stream-peers that is made where PyPI can be reached.
+scipy and zarr, from an environment in build/stream-peers that is made where PyPI can be reached. Spark Structured Streaming is beside
+them if that environment has pyspark, too: build/stream-peers/bin/python -m pip install pyspark==3.5.9 pandas pyarrow; its connector
+for Kafka comes from Maven. What is missing is said in its row.
 """
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -35,12 +38,40 @@ for i in range(count):
     headers = {name: value.decode() for name, value in message.headers()}
     shape = [int(n) for n in headers["fovea-shape"].split(",")]
     frame = numpy.frombuffer(message.value(), headers["fovea-dtype"]).reshape(shape)
-    if sys.argv[4] == "zarr":
-        zarr.save(f"python/{i:06d}.zarr", gaussian_filter(frame.astype("float32"), 2))
-    else:
-        print(i, frame.mean())
+    zarr.save(f"python/{i:06d}.zarr", gaussian_filter(frame.astype("float32"), 2))
     consumer.commit(message, asynchronous=True)
 consumer.close()
+"""
+
+SPARK = """
+import os, sys, time
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+import pyspark
+package = f"org.apache.spark:spark-sql-kafka-0-10_2.12:{pyspark.__version__}"
+spark = (SparkSession.builder.master("local[2]").config("spark.jars.packages", package).config("spark.ui.enabled", "false")
+         .config("spark.ui.showConsoleProgress", "false").config("spark.driver.memory", "2g")
+         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "8").getOrCreate())
+spark.sparkContext.setLogLevel("ERROR")
+
+
+def work(batches):
+    import numpy, pandas, zarr
+    from scipy.ndimage import gaussian_filter
+    for batch in batches:
+        for offset, value in zip(batch["offset"], batch["value"]):
+            frame = numpy.frombuffer(value, "uint16").reshape(1024, 1024)
+            zarr.save(f"spark/{offset:06d}.zarr", gaussian_filter(frame.astype("float32"), 2))
+        yield pandas.DataFrame({"offset": batch["offset"]})
+
+
+start = time.monotonic()
+frames = (spark.readStream.format("kafka").option("kafka.bootstrap.servers", sys.argv[1]).option("subscribe", sys.argv[2])
+          .option("startingOffsets", "earliest").option("minPartitions", "2").option("maxOffsetsPerTrigger", "32").load())
+done = (frames.select("offset", "value").mapInPandas(work, "offset long").writeStream.trigger(availableNow=True)
+        .option("checkpointLocation", "spark-state").foreachBatch(lambda rows, number: rows.count()).start())
+done.awaitTermination()
+print(time.monotonic() - start)
 """
 
 
@@ -80,15 +111,47 @@ def throughput(broker, folder, frames):
     megabytes = frames * 2.097
     floor, _ = timed(["kcat", "-b", broker.address, "-t", "large", "-C", "-e", "-q", "-f", ""], folder)
     line("2 MB frames: kcat, no work", f"{megabytes / floor:.0f} MB/s")
-    text = 'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "out/{stem}.zarr")\n'
-    ours, _ = timed([FOVEA, "stream", "-q", write(folder, "g.fov", text), "--bind", f"scans={topic}", "--once"], folder)
-    line("2 MB frames: fovea stream, gaussian, Zarr, all durable", f"{megabytes / ours:.0f} MB/s", f"{floor / ours:.0%} of kcat")
-    if python():
-        (pathlib.Path(folder) / "python").mkdir()
-        peer, _ = timed([python(), "-c", PEER, broker.address, "large", frames, "zarr"], folder)
-        line("2 MB frames: confluent-kafka, scipy, zarr, nothing durable", f"{megabytes / peer:.0f} MB/s",
-             f"fovea: {peer / ours:.1f} times as fast")
+    seconds = {}
+    for packing in ("zstd", "blosc"):
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        text = f'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "{packing}/{{stem}}.zarr", compression = "{packing}")\n'
+        command = [FOVEA, "stream", "-q", write(folder, "g.fov", text), "--bind", f"scans={topic}?group={packing}", "--once"]
+        seconds[packing], _ = timed(command, folder)
+        line(f"2 MB frames: fovea stream, gaussian, Zarr ({packing}), all durable", f"{megabytes / seconds[packing]:.0f} MB/s",
+             f"{floor / seconds[packing]:.0%} of kcat; {processors(used):.2f} s of processors")
+    ours = seconds["zstd"]
+    peers(broker, folder, frames, ours)
     return frames / ours
+
+
+def processors(since):
+    """Seconds of processors that programs have used since then."""
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return now.ru_utime + now.ru_stime - since.ru_utime - since.ru_stime
+
+
+def peers(broker, folder, frames, ours):
+    """The same work by others."""
+    row, interpreter = "2 MB frames: {}, nothing durable", python()
+    if not interpreter:
+        line(row.format("confluent-kafka, scipy, zarr"), "skipped", "they are not there, and PyPI cannot be reached")
+        return
+    (pathlib.Path(folder) / "python").mkdir()
+    peer, _ = timed([interpreter, "-c", PEER, broker.address, "large", frames], folder)
+    line(row.format("confluent-kafka, scipy, zarr"), f"{frames * 2.097 / peer:.0f} MB/s", f"fovea: {peer / ours:.1f} times as fast")
+    row = row.format("Spark Structured Streaming, scipy, zarr")
+    if subprocess.run([interpreter, "-c", "import pyspark, pandas, pyarrow"], capture_output=True, check=False).returncode:
+        line(row, "skipped", "no pyspark, pandas and pyarrow in build/stream-peers")
+        return
+    (pathlib.Path(folder) / "spark").mkdir()
+    done = subprocess.run([interpreter, "-c", SPARK, broker.address, "large"], cwd=folder, capture_output=True, text=True, check=False)
+    made = len(list((pathlib.Path(folder) / "spark").iterdir()))
+    if done.returncode or made != frames:
+        said = [text for text in done.stderr.splitlines() if text.strip()][-1:]
+        line(row, "skipped", f"{made} of {frames} frames: {' '.join(said)[:120]}")
+        return
+    peer = float(done.stdout.split()[-1])
+    line(row, f"{frames * 2.097 / peer:.0f} MB/s", f"fovea: {peer / ours:.1f} times as fast (its start is not counted)")
 
 
 def latency(broker, folder, rate, frames):
