@@ -7,7 +7,8 @@ Every test is a program that prints "ok NAME", "not ok NAME: why" or "skip NAME:
 "not ok", gives no result at all or takes too long is a failure; what counts is the time that it and what it started spend on
 processors, so that a busy machine fails no test, and only who hangs is ended by the clock. Groups: plain (build/), base (the
 operators' tests again on the weakest instruction set), asan (build-asan/, and the tests of streams with its command), tsan
-(build-tsan/, only tests named *threads* or *engine*, and streams from folders and pipes with its command), python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs
+(build-tsan/, only tests named *threads* or *engine*, and streams from folders and pipes with its command),
+python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs
 whose name contains it. With --minutes all is repeated until the time is over or something fails.
 """
 import argparse
