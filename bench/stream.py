@@ -19,6 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+import maven  # noqa: E402
 import numpy  # noqa: E402
 from fovea_test import FOVEA, Skip, run  # noqa: E402
 from kafka import Broker  # noqa: E402
@@ -47,9 +48,7 @@ SPARK = """
 import os, sys, time
 os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
-import pyspark
-package = f"org.apache.spark:spark-sql-kafka-0-10_2.12:{pyspark.__version__}"
-spark = (SparkSession.builder.master("local[2]").config("spark.jars.packages", package).config("spark.ui.enabled", "false")
+spark = (SparkSession.builder.master("local[2]").config("spark.jars", sys.argv[3]).config("spark.ui.enabled", "false")
          .config("spark.ui.showConsoleProgress", "false").config("spark.driver.memory", "2g")
          .config("spark.sql.execution.arrow.maxRecordsPerBatch", "8").getOrCreate())
 spark.sparkContext.setLogLevel("ERROR")
@@ -140,11 +139,20 @@ def peers(broker, folder, frames, ours):
     peer, _ = timed([interpreter, "-c", PEER, broker.address, "large", frames], folder)
     line(row.format("confluent-kafka, scipy, zarr"), f"{frames * 2.097 / peer:.0f} MB/s", f"fovea: {peer / ours:.1f} times as fast")
     row = row.format("Spark Structured Streaming, scipy, zarr")
-    if subprocess.run([interpreter, "-c", "import pyspark, pandas, pyarrow"], capture_output=True, check=False).returncode:
+    found = subprocess.run([interpreter, "-c", "import pyspark, pandas, pyarrow; print(pyspark.__version__)"], capture_output=True,
+                           text=True, check=False)
+    if found.returncode:
         line(row, "skipped", "no pyspark, pandas and pyarrow in build/stream-peers")
         return
+    try:
+        jars = maven.find_jars("spark-kafka", "SPARK_KAFKA_JARS",
+                               f"org.apache.spark:spark-sql-kafka-0-10_2.12:{found.stdout.strip()}").glob("*.jar")
+    except Skip as reason:
+        line(row, "skipped", str(reason))
+        return
     (pathlib.Path(folder) / "spark").mkdir()
-    done = subprocess.run([interpreter, "-c", SPARK, broker.address, "large"], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([interpreter, "-c", SPARK, broker.address, "large", ",".join(map(str, jars))], cwd=folder,
+                          capture_output=True, text=True, check=False)
     made = len(list((pathlib.Path(folder) / "spark").iterdir()))
     if done.returncode or made != frames:
         said = [text for text in done.stderr.splitlines() if text.strip()][-1:]
