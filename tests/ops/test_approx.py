@@ -184,7 +184,7 @@ write(v > approx(otsu(v), time = 0.2), "mask.npy")"""
 def a_sample_of_a_time_is_repeated_without_the_store_and_after_kills(folder):
     """How far it came stands beside the manifest, so that no file is made of two thresholds."""
     chunk = ("--chunk", "32x64x64")
-    killed = run("run", "-q", *chunk, "-e", TIMED, folder=folder, code=None, environment={"FOVEA_FAULT": "task:300"})
+    killed = run("run", "-q", *chunk, "-e", TIMED, folder=folder, code=None, environment={"FOVEA_FAULT": "task:200"})
     assert killed.returncode not in (0, 1, 2), killed
     some, [[row]] = values(TIMED, folder, chunk=chunk)
     mask = np.load(pathlib.Path(folder, "mask.npy"))
