@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { VERSION = 1 };
@@ -359,6 +360,12 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
     return FV_OK;
 }
 
+/* Somebody else's consent to run programs is none of this user's. */
+static bool is_own(const char *path) {
+    struct stat st;
+    return !stat(path, &st) && st.st_uid == geteuid();
+}
+
 fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bindings *bindings, fv_plan_options *plan_options,
                             fv_error *error) {
     char     *path = fv__sprintf("%s/manifest.json", run_folder);
@@ -383,7 +390,7 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
         load_part(root, bindings);
         load_within(root, bindings);
         load_device(root, bindings);
-        bindings->commands = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "commands"));
+        bindings->commands = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "commands")) && is_own(path);
         fv__programs_allow(bindings->commands);
         if (text_of(root, "into")) bindings->into = fv__arena_strdup(&bindings->arena, text_of(root, "into"));
         if (status == FV_OK) status = load_arrays(root, run_folder, bindings, error);

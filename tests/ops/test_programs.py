@@ -71,6 +71,26 @@ def no_program_runs_without_consent(folder):
 
 
 @test
+def the_consent_in_a_run_s_folder_is_that_of_its_owner(folder):
+    if os.geteuid():
+        raise Skip("only root can give a file to another user")
+    scans(folder, 1)
+    script(folder, "import os, sys, numpy\nopen('ran', 'a').write('x')\n"
+                   "sys.exit(3) if os.path.exists('bad') else numpy.save(sys.argv[2], numpy.load(sys.argv[1]))")
+    pathlib.Path(folder, "bad").touch()
+    go(folder, call(f"{PYTHON} {folder}/tool.py {{input}} {{output}}", "") + ' |> write("out/{stem}.npy")', code=1)
+    ran, (manifest,) = pathlib.Path(folder, "ran"), pathlib.Path(folder, ".fovea", "runs").glob("*/manifest.json")
+    before = ran.read_text()
+    os.chown(manifest, 65534, -1)
+    os.remove(os.path.join(folder, "bad"))
+    refused = run("work", str(manifest.parent), "--alone", folder=folder, code=2)
+    assert "--allow-commands" in refused.stderr and ran.read_text() == before, refused.stderr
+    os.chown(manifest, 0, -1)
+    run("work", str(manifest.parent), "--alone", folder=folder)
+    assert ran.read_text() != before and os.path.exists(os.path.join(folder, "out", "s0.npy"))
+
+
+@test
 def a_text_that_the_user_trusts_runs_programs_and_nothing_else_does(folder):
     scans(folder, 1)
     script(folder, INVERT)
