@@ -319,6 +319,15 @@ def a_turned_detector_is_found_out():
 
 
 @test
+def least_squares_stop_where_the_residual_is_small():
+    positions = raster(4)
+    arrays = dict(f=frames_of(make_object(), make_probe(), positions), s=make_probe(7.5, 0.018))
+    call = f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 12, iterations = '
+    left = run(call + '6, output = "residuals")', table=True, **arrays)["residual"]
+    same(run(call + f"6, stop = {(left[2] + left[3]) / 2:.9g})", **arrays), run(call + "3)", **arrays))
+
+
+@test
 def many_small_groups_are_possible():
     positions = raster(4)
     frames = frames_of(make_object(), make_probe(), positions)

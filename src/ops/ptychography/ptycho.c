@@ -162,14 +162,19 @@ static void write_start(const writing *t, const fv_infer *i, const int64_t size[
     }
 }
 
-/* Of the waves w: what they leave over, for the record and to stop. */
-static void write_residual(const writing *t, int64_t k) {
-    fv__bytes_printf(t->text, "left = sum(w[:, -1, -2])\nall = sum(w[:, -1, -1])\n");
+/* Whether to go on, by what waves leave over. */
+static void write_stop(const writing *t, int64_t k) {
     if (!(t->p->stop > 0)) return;
     if (k == 1)
         fv__bytes_printf(t->text, "go = left > %.17g * all\n", t->p->stop);
     else
         fv__bytes_printf(t->text, "go = choose(go, left > %.17g * all, 0)\n", t->p->stop);
+}
+
+/* Of the waves w: what they leave over, for the record and to stop. */
+static void write_residual(const writing *t, int64_t k) {
+    fv__bytes_printf(t->text, "left = sum(w[:, -1, -2])\nall = sum(w[:, -1, -1])\n");
+    write_stop(t, k);
 }
 
 static void write_pair(fv_bytes *text, const char *name, const fv_list *pair) {
@@ -190,12 +195,15 @@ static void write_limits(const writing *t) {
 }
 
 static void write_keep(const writing *t, int64_t k) {
-    bool stops = t->p->stop > 0;
+    bool stops = t->p->stop > 0, groups = t->p->method.index == LSQ; /* whose o and p have changed already */
     write_limits(t);
     fv__bytes_printf(t->text, "o = checkpoint(%s, square(%s), square(all), iteration = %lld)\n",
-                     stops ? "choose(go, next, o)" : "next", "left", (long long)k);
+                     !stops   ? "next"
+                     : groups ? "choose(go, next, old)"
+                              : "choose(go, next, o)",
+                     "left", (long long)k);
     if (stops)
-        fv__bytes_printf(t->text, "p = choose(go, lit, p)\n");
+        fv__bytes_printf(t->text, "p = choose(go, lit, %s)\n", groups ? "dim" : "p");
     else
         fv__bytes_printf(t->text, "p = lit\n");
     if (t->p->output.index != GIVES_RESIDUALS) return;
@@ -303,8 +311,9 @@ static void write_momentum(const writing *t, int64_t k, bool probe) {
 static void write_least_squares(const writing *t) {
     for (int64_t k = 1; k <= t->p->iterations; k++) {
         bool probe = t->p->probe_from && k >= t->p->probe_from;
-        if (t->p->momentum > 0) fv__bytes_printf(t->text, "old=o\ndim=p\n");
+        fv__bytes_printf(t->text, "old=o\ndim=p\n");
         for (int64_t g = 0; g < t->groups; g++) write_group(t, g, probe);
+        write_stop(t, k);
         write_momentum(t, k, probe);
         write_keep(t, k);
     }
