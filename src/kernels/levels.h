@@ -108,7 +108,7 @@ static const fv_input fv__levels_inputs[] = {
 #define FV_LEVELS_ESTIMATE                                                                                                       \
     static fv_status estimate(fv_sample *s, fv_interval *e, fv_error *error) { return fv__levels_estimate(s, &method, e, error); }
 #define FV_LEVELS_ESTIMATOR                                                                                                      \
-    { .estimate = estimate, .hindered = fv__levels_hindered }
+    { .estimate = estimate, .hindered = fv__levels_hindered, .method = "bootstrap" }
 
 /* infer, passes and estimate of one that gives a threshold. */
 #define FV_LEVELS_PASSES                                                                                                         \

@@ -82,8 +82,9 @@ typedef struct fv_estimator {
     /* The same for an operator that gives a table, the first columns of which are plain. It fills in e with fv__estimates_init,
      * and gives the exact values if all chunks were seen. */
     fv_status (*rows)(fv_sample *s, fv_estimates *e, fv_error *error);
-    int  plain;
-    bool controlled; /* estimate uses what is known of all chunks beforehand */
+    int         plain;
+    const char *method;     /* for people; NULL: bootstrap-t */
+    bool        controlled; /* estimate uses what is known of all chunks beforehand */
     /* Of an operator that reads an image: one of its coarse levels, with the same axes and at most so many voxels, which the
      * caller releases; NULL in reader: there is none. */
     fv_status (*coarse)(const void *params, const fv_image_type *image, int64_t most, struct fv_reader **reader, fv_error *error);

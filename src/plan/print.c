@@ -75,8 +75,16 @@ static bool begins_table(const fv_graph *graph, int k) {
 
 /* ---------------------------------------------------------------- text */
 
+/* How many tasks an estimate to 1 % takes if chunks differ from each other by 10 %, which is a guess: nothing is read for a plan.
+ */
+static int64_t tasks_to_one_percent(const fv_stage *stage) {
+    const double differ = 0.1, error = 0.01, sure = 1.96;
+    double       many = sure * differ / error * (sure * differ / error), all = (double)stage->ntasks;
+    return (int64_t)ceil(many / (1 + many / all));
+}
+
 /* What of its values could be, or is, known from a part of the tasks; empty: nothing. */
-static void sampling_text(const fv_stage *stage, fv_bytes *out) {
+static void sampling_text(const fv_stage *stage, int workers, fv_bytes *out) {
     const int64_t      least = fv__sampling_next(0, stage->ntasks);
     const fv_sampling *asked = stage->targets[0].kind == FV_TARGET_PASS ? stage->targets[0].node->sampling : NULL;
     int                found = 0;
@@ -90,14 +98,22 @@ static void sampling_text(const fv_stage *stage, fv_bytes *out) {
     for (int t = 0; t < stage->ntargets && !asked && !stage->serial && least < stage->ntasks; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_PASS || target->pass || !fv__can_approximate(target->node)) continue;
-        fv__bytes_printf(out, "%s%s", found++ ? ", " : "", fv__node_label(target->node));
+        const fv_estimator *estimator = fv__op_estimator(target->node->op);
+        fv__bytes_printf(out, "%s%s (%s%s)", found++ ? ", " : "", fv__node_label(target->node),
+                         estimator->method ? estimator->method : "bootstrap-t",
+                         estimator->controlled ? ", or control variate where the file has a pyramid" : "");
     }
+    double each = stage->work * 1e-9 / (double)stage->ntasks / FV_MAX(workers, 1);
     if (found)
-        fv__bytes_printf(out, " can be estimated with approx or --within: at least %lld tasks, about %.2g core-seconds",
-                         (long long)least, stage->work * 1e-9 * (double)least / (double)stage->ntasks);
+        fv__bytes_printf(
+            out,
+            " can be estimated with approx or --within: at least %lld tasks; to 1 %% about %lld, if chunks differ by "
+            "10 %%, about %.2g s on %d worker%s",
+            (long long)least, (long long)tasks_to_one_percent(stage), each * (double)tasks_to_one_percent(stage), workers,
+            workers == 1 ? "" : "s");
 }
 
-static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out) {
+static void stage_text(const fv_plan *plan, const fv_stage *stage, int workers, fv_bytes *out) {
     char    chunk[96], halo[96], memory[24], name[256];
     int64_t voxels[FV_MAX_DIMS];
     bool    any = false;
@@ -131,7 +147,7 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
         for (int i = 0; i < stage->nneeds; i++) fv__bytes_printf(out, "%s%d", i ? ", " : "", stage->needs[i] + 1);
     }
     fv_bytes sampling = { 0 };
-    sampling_text(stage, &sampling);
+    sampling_text(stage, workers, &sampling);
     fv__bytes_printf(out, sampling.size ? "\n    %s\n" : "\n", (char *)sampling.data);
     fv__bytes_release(&sampling);
 }
@@ -148,7 +164,7 @@ static void tables_text(const fv_plan *plan, const fv_plan_facts *facts, fv_byte
 void fv__plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
     char read[24], written[24], peak[24], bound[24];
     if (facts->part.count > 1) fv__bytes_printf(out, "%s%s:\n", facts->part.index ? "\n" : "", facts->part.title);
-    for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], out);
+    for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], facts->workers, out);
     tables_text(plan, facts, out);
     fv_size_format(plan->bytes_read, read);
     fv_size_format(plan->bytes_written, written);
@@ -175,7 +191,7 @@ static cJSON *numbers(const int64_t *values, int count) {
     return array;
 }
 
-static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
+static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage, int workers) {
     cJSON *object = cJSON_CreateObject(), *targets = cJSON_CreateArray(), *steps = cJSON_CreateArray(),
           *needs = cJSON_CreateArray();
     int64_t halo[FV_MAX_DIMS];
@@ -201,7 +217,7 @@ static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
     cJSON_AddItemToObject(object, "chunk", numbers(stage->lattice.chunk, stage->lattice.ndim));
     cJSON_AddItemToObject(object, "halo", numbers(halo, stage->lattice.ndim));
     fv_bytes sampling = { 0 };
-    sampling_text(stage, &sampling);
+    sampling_text(stage, workers, &sampling);
     if (sampling.size) cJSON_AddStringToObject(object, "sampling", (char *)sampling.data);
     fv__bytes_release(&sampling);
     cJSON_AddNumberToObject(object, "task_memory", (double)stage->memory);
@@ -225,7 +241,7 @@ void fv__plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *ou
     cJSON *root = cJSON_CreateObject();
     if (facts->part.count > 1) cJSON_AddStringToObject(root, "what", facts->part.title);
     cJSON *stages = cJSON_AddArrayToObject(root, "stages");
-    for (int s = 0; s < plan->nstages; s++) cJSON_AddItemToArray(stages, stage_json(plan, &plan->stages[s]));
+    for (int s = 0; s < plan->nstages; s++) cJSON_AddItemToArray(stages, stage_json(plan, &plan->stages[s], facts->workers));
     cJSON_AddItemToObject(root, "tables", tables_json(plan->graph));
     cJSON_AddNumberToObject(root, "items", (double)facts->items);
     cJSON_AddNumberToObject(root, "workers", facts->workers);

@@ -319,4 +319,4 @@ const fv_op FV_OP(quantile) = {
     .see = "percentile histogram mean",
 };
 
-const fv_estimator FV_ESTIMATOR(quantile) = { .estimate = estimate };
+const fv_estimator FV_ESTIMATOR(quantile) = { .estimate = estimate, .method = "Woodruff" };
