@@ -25,6 +25,9 @@ typedef enum fv_sql_kind { FV_SQL_MISSING, FV_SQL_INTEGER, FV_SQL_REAL, FV_SQL_T
 FV_API fv_sql   *fv_sql_new(void);
 FV_API void      fv_sql_free(fv_sql *sql);
 FV_API fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error);
+/* The same for fv_sql_estimate and nothing else: of a Parquet file with at least 32 row groups, only those are read that are
+ * taken into the sample. */
+FV_API fv_status fv_sql_add_sampled(fv_sql *sql, const char *path, fv_error *error);
 /* One statement; its rows then come by fv_sql_next. */
 FV_API fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
 /* The same from a random part of the rows: SELECT of count, sum, avg and total, and of the columns of GROUP BY, from one table,

@@ -29,6 +29,12 @@ fv_sql *fv_sql_new(void) {
 void fv_sql_free(fv_sql *sql) {
     if (!sql) return;
     sqlite3_finalize(sql->statement);
+    for (int i = 0; i < sql->nblocks; i++) {
+        sqlite3_finalize(sql->blocks[i].insert);
+        sql->blocks[i].format->close(sql->blocks[i].reader);
+        free(sql->blocks[i].name);
+    }
+    free(sql->blocks);
     sqlite3_close(sql->handle);
     fv__bytes_release(&sql->text);
     fv__bytes_release(&sql->only);
@@ -80,21 +86,33 @@ static fv_status insert(fv_sql *sql, sqlite3_stmt *statement, fv_table_reader *r
     }
 }
 
-static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reader, fv_error *error) {
-    sqlite3_stmt *statement = NULL;
-    fv_bytes      marks = { 0 };
+/* An empty table, and the statement that puts a row into it. */
+static fv_status begin_table(fv_sql *sql, const char *name, const fv_table_reader *reader, sqlite3_stmt **statement,
+                             fv_error *error) {
+    fv_bytes marks = { 0 };
     FV_TRY(create(sql, name, reader, error));
     for (int c = 0; c < reader->type.ncolumns; c++) fv__bytes_printf(&marks, c ? ", ?" : "?");
-    char     *text = sqlite3_mprintf("INSERT INTO main.\"%w\" VALUES (%s)", name, (char *)marks.data);
-    int       code = sqlite3_prepare_v2(sql->handle, text, -1, &statement, NULL);
-    fv_status status = code == SQLITE_OK ? fv__sql_execute(sql, reader->path, sqlite3_mprintf("BEGIN"), error)
-                                         : fv_fail(error, FV_ERROR_INTERNAL, "%s", sqlite3_errmsg(sql->handle));
+    char *text = sqlite3_mprintf("INSERT INTO main.\"%w\" VALUES (%s)", name, (char *)marks.data);
+    int   code = sqlite3_prepare_v2(sql->handle, text, -1, statement, NULL);
     sqlite3_free(text);
     fv__bytes_release(&marks);
-    if (status == FV_OK) status = insert(sql, statement, reader, error);
-    sqlite3_finalize(statement);
+    return code == SQLITE_OK ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "%s", sqlite3_errmsg(sql->handle));
+}
+
+static fv_status insert_all(fv_sql *sql, sqlite3_stmt *statement, fv_table_reader *reader, fv_error *error) {
+    FV_TRY(fv__sql_execute(sql, reader->path, sqlite3_mprintf("BEGIN"), error));
+    fv_status status = insert(sql, statement, reader, error);
     if (status == FV_OK) return fv__sql_execute(sql, reader->path, sqlite3_mprintf("COMMIT"), error);
+    sqlite3_reset(statement);
     sqlite3_exec(sql->handle, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reader, fv_error *error) {
+    sqlite3_stmt *statement = NULL;
+    fv_status     status = begin_table(sql, name, reader, &statement, error);
+    if (status == FV_OK) status = insert_all(sql, statement, reader, error);
+    sqlite3_finalize(statement);
     return status;
 }
 
@@ -121,6 +139,42 @@ static fv_status copy_all(fv_sql *sql, const fv_table_format *format, const char
     }
     fv__bytes_release(&names);
     return any ? FV_OK : first;
+}
+
+/* ---------------------------------------------------------------- files that are read block by block */
+
+fv_status fv__sql_load_block(fv_sql *sql, const fv_sql_blocks *b, int64_t block, fv_error *error) {
+    bool guarded = sql->guarded;
+    sql->guarded = false;
+    fv_status status = fv__sql_execute(sql, b->reader->path, sqlite3_mprintf("DELETE FROM main.\"%w\"", b->name), error);
+    if (status == FV_OK) status = b->format->seek(b->reader, block, error);
+    if (status == FV_OK) status = insert_all(sql, b->insert, b->reader, error);
+    sql->guarded = guarded;
+    return status;
+}
+
+fv_status fv_sql_add_sampled(fv_sql *sql, const char *path, fv_error *error) {
+    enum { LEAST_BLOCKS = 32 }; /* of fewer, a sample would be nearly all of them */
+    const fv_table_format *format;
+    fv_sql_blocks          made = { 0 };
+    fv_file_id             id;
+    char                   stem[256];
+    FV_TRY(fv__file_identify(path, &id, error));
+    FV_TRY(fv__table_format_for_reading(path, &format, error));
+    if (!format->open_blocks) return fv_sql_add(sql, path, error);
+    FV_TRY(format->open_blocks(path, &made.reader, error));
+    if (made.reader->nblocks < LEAST_BLOCKS) {
+        format->close(made.reader);
+        return fv_sql_add(sql, path, error);
+    }
+    fv__path_stem(path, stem, sizeof stem);
+    sql->guarded = false;
+    made.format = format;
+    made.name = fv__strdup(stem);
+    sql->blocks = fv__realloc(sql->blocks, (size_t)(sql->nblocks + 1) * sizeof *sql->blocks);
+    fv_status status = begin_table(sql, stem, made.reader, &made.insert, error);
+    sql->blocks[sql->nblocks++] = made;
+    return status;
 }
 
 /* ---------------------------------------------------------------- databases */

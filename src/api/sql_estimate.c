@@ -5,6 +5,7 @@
  * from these the estimates of chunks of images follow (op/interval.h).
  */
 #include "api/sql_parts.h"
+#include "op/format.h"
 #include "op/interval.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -182,6 +183,7 @@ typedef struct sampling {
     int64_t              first, last, rows; /* row numbers, and how many of them a block has */
     int64_t              blocks, seen, room;
     int64_t             *order;
+    const fv_sql_blocks *file;      /* whose row groups are the blocks; NULL: all rows are in the database */
     sqlite3_stmt        *statement; /* of a block */
     int                  ngroups;
     group               *groups;
@@ -200,6 +202,23 @@ static char *real_table(const fv_sql *sql, part name) {
         at += strlen(stem) + strlen(table) + 2;
     }
     return sqlite3_mprintf("%.*s", SHOWN(name));
+}
+
+/* Row groups of a file, which are read as they are taken. */
+static fv_status find_groups(sampling *s, fv_error *error) {
+    if (s->query.where.end > s->query.where.begin && !sqlite3_strlike("%SELECT%", s->query.where.begin, 0))
+        return refuse("a SELECT inside another would see some of the rows only", s->query.where, error);
+    s->blocks = s->file->reader->nblocks;
+    s->order = fv__sampling_order(s->within->seed, s->blocks);
+    return FV_OK;
+}
+
+static const fv_sql_blocks *file_of(const fv_sql *sql, part name) {
+    for (int i = 0; i < sql->nblocks; i++)
+        if (strlen(sql->blocks[i].name) == (size_t)(name.end - name.begin) &&
+            !sqlite3_strnicmp(sql->blocks[i].name, name.begin, (int)(name.end - name.begin)))
+            return &sql->blocks[i];
+    return NULL;
 }
 
 static fv_status find_blocks(sampling *s, fv_error *error) {
@@ -287,10 +306,15 @@ static void put_key(fv_bytes *key, sqlite3_stmt *statement, int c) {
 static fv_status take_block(sampling *s, fv_error *error) {
     uint64_t start = (uint64_t)s->first + (uint64_t)s->order[s->seen] * (uint64_t)s->rows;
     uint64_t rest = FV_MIN((uint64_t)s->last - start, (uint64_t)s->rows - 1);
+    if (s->file) { /* all rows of the table are of this block */
+        start = (uint64_t)INT64_MIN;
+        rest = UINT64_MAX;
+    }
     fv_bytes key = { 0 };
     int      code;
     make_room(s);
     sqlite3_reset(s->statement);
+    if (s->file) FV_TRY(fv__sql_load_block(s->sql, s->file, s->order[s->seen], error));
     sqlite3_bind_int64(s->statement, 1, (int64_t)start);
     sqlite3_bind_int64(s->statement, 2, (int64_t)(start + rest));
     while ((code = sqlite3_step(s->statement)) == SQLITE_ROW) {
@@ -485,7 +509,8 @@ fv_status fv_sql_estimate(fv_sql *sql, const char *text, const fv_sql_within *wi
     FV_TRY(parse(&s.query, text, error));
     s.table = real_table(sql, s.query.table);
     s.groups = fv__calloc(MOST_GROUPS * sizeof *s.groups);
-    fv_status status = find_blocks(&s, error);
+    s.file = file_of(sql, s.query.table);
+    fv_status status = s.file ? find_groups(&s, error) : find_blocks(&s, error);
     if (status == FV_OK) status = prepare(&s, error);
     if (status == FV_OK) status = (within->time > 0 ? sample_by_time : sample_by_error)(&s, error);
     sqlite3_finalize(s.statement);

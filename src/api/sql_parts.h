@@ -6,15 +6,28 @@
 #include <fovea/sql.h>
 #include <sqlite3.h>
 
+/* A file of which blocks of rows are read alone; its table holds the one that was read last. */
+typedef struct fv_sql_blocks {
+    char                         *name;
+    const struct fv_table_format *format;
+    struct fv_table_reader       *reader;
+    sqlite3_stmt                 *insert;
+} fv_sql_blocks;
+
 struct fv_sql {
-    sqlite3      *handle;
-    sqlite3_stmt *statement;
-    bool          guarded; /* the statement is the user's: it may only read */
-    fv_bytes      text;    /* of the value last asked for as text */
-    fv_bytes      only;    /* stems that are views, each with the name of the only table that it is */
+    fv_sql_blocks *blocks;
+    int            nblocks;
+    sqlite3       *handle;
+    sqlite3_stmt  *statement;
+    bool           guarded; /* the statement is the user's: it may only read */
+    fv_bytes       text;    /* of the value last asked for as text */
+    fv_bytes       only;    /* stems that are views, each with the name of the only table that it is */
 };
 
 /* Text of SQLite's; path: what an error is about. */
 fv_status fv__sql_execute(fv_sql *sql, const char *path, char *text_take, fv_error *error);
+
+/* The table holds the rows of this block, and no others. */
+fv_status fv__sql_load_block(fv_sql *sql, const fv_sql_blocks *blocks, int64_t block, fv_error *error);
 
 #endif

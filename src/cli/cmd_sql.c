@@ -230,7 +230,7 @@ static int run(const void *options_, int nargs, char **args) {
         return FV_EXIT_REFUSED;
     }
     for (int i = 0; i < nargs && status == FV_OK; i++)
-        if (i != question) status = fv_sql_add(sql, args[i], &error);
+        if (i != question) status = (o->within || o->within_error ? fv_sql_add_sampled : fv_sql_add)(sql, args[i], &error);
     if (status == FV_OK) status = ask(o, sql, args[question], &within, began, &error);
     if (status == FV_OK) {
         started = true;

@@ -228,6 +228,9 @@ typedef struct fv_table_reader {
     fv_table_type          type;
     int64_t                nrows;
     fv_bytes               facts; /* "name: value\n" lines for `fovea info` */
+    /* Of one that was opened by open_blocks: by block, the number of the row behind its last one. */
+    int64_t  nblocks;
+    int64_t *block_end;
 } fv_table_reader;
 
 struct fv_table_format {
@@ -249,6 +252,10 @@ struct fv_table_format {
     /* Reading; NULL: write only. table: which of several in the file; NULL: the one named as the file, or the only one. */
     fv_status (*open)(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
     void (*close)(fv_table_reader *reader);
+    /* Formats that lie in blocks of rows, any of which can be read alone: open_blocks looks at no row, and after seek the
+     * rows of one block come through source.next. NULL: they have none. */
+    fv_status (*open_blocks)(const char *path, fv_table_reader **reader, fv_error *error);
+    fv_status (*seek)(fv_table_reader *reader, int64_t block, fv_error *error);
     /* Formats that hold several tables: appends their names, each ended by NUL. */
     fv_status (*tables)(const char *path, fv_bytes *names, fv_error *error);
     /* Formats whose files may hold an image, row by row, which an image format of the same extension reads: whether this one

@@ -217,5 +217,7 @@ const fv_table_format fv_table_parquet = {
     .write = parquet_write,
     .open = fv__parquet_open,
     .close = fv__parquet_close,
+    .open_blocks = fv__parquet_open_blocks,
+    .seek = fv__parquet_seek,
     .holds_image = fv__parquet_holds_image,
 };

@@ -26,6 +26,8 @@ typedef struct {
     fv_duckdb_result rows;
     fv_duckdb_handle chunk;
     bool             started, ended;
+    bool             in_blocks;   /* row groups are read one by one: */
+    int64_t          first, last; /* the rows of this one */
     fv_batch         batch;
 } reader;
 
@@ -226,6 +228,47 @@ static fv_status find_gaps(reader *r, const fv_bytes *names, fv_error *error) {
     return status;
 }
 
+/* The same from what the footer says of each row group, and true where it says it of all. */
+static bool find_gaps_in_footer(reader *r, const fv_bytes *names) {
+    fv_bytes    text = { 0 };
+    gaps        g = { 0 };
+    const char *name = (char *)names->data;
+    bool        known = true;
+    for (int c = 0; c < r->base.type.ncolumns; c++, name += strlen(name) + 1) {
+        char *quoted = fv__duckdb_quote(name, '\'');
+        fv__bytes_printf(&text, c ? ", " : "");
+        if (r->base.type.column[c].kind != FV_COLUMN_INTEGER)
+            fv__bytes_printf(&text, "CAST(%lld AS BIGINT)", (long long)r->base.nrows);
+        else
+            fv__bytes_printf(&text,
+                             "CAST(coalesce(sum(if(stats_null_count = 0, row_group_num_rows, 0)) FILTER (path_in_schema = %s), "
+                             "0) AS BIGINT)",
+                             quoted);
+        known = known && !r->unsigned64[c];
+        free(quoted);
+    }
+    known = known && each_row(r, take_gaps, &g, NULL, "SELECT %s FROM parquet_metadata(%s)", (char *)text.data, r->file) == FV_OK;
+    for (int c = 0; c < r->base.type.ncolumns; c++) known = known && !g.missing[c];
+    fv__bytes_release(&text);
+    return known;
+}
+
+static void take_end(reader *r, uint64_t row, void *context) {
+    const int64_t *rows = r->duck->call->vector_get_data(r->duck->call->data_chunk_get_vector(r->chunk, 0));
+    int64_t        last = r->base.nblocks ? r->base.block_end[r->base.nblocks - 1] : 0;
+    (void)context;
+    r->base.block_end = fv__realloc(r->base.block_end, (size_t)(r->base.nblocks + 1) * sizeof *r->base.block_end);
+    r->base.block_end[r->base.nblocks++] = last + rows[row];
+}
+
+static fv_status find_blocks(reader *r, fv_error *error) {
+    return each_row(
+        r, take_end, NULL, error,
+        "SELECT CAST(any_value(row_group_num_rows) AS BIGINT) FROM parquet_metadata(%s) GROUP BY row_group_id ORDER BY "
+        "row_group_id",
+        r->file);
+}
+
 static void list_columns(reader *r, const fv_bytes *names) {
     static const char *const types[] = {
         [FV_COLUMN_INTEGER] = "BIGINT", [FV_COLUMN_REAL] = "DOUBLE", [FV_COLUMN_TEXT] = "VARCHAR"
@@ -275,7 +318,12 @@ static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64
     int     n = r->base.type.ncolumns;
     fv__batch_clear(&r->batch);
     *nrows = 0;
-    if (!r->started)
+    if (!r->started && r->in_blocks)
+        FV_TRY(fv__duckdb_query(r->duck, r->base.path, &r->rows, error,
+                                "SELECT %s FROM read_parquet(%s, file_row_number = true) WHERE file_row_number BETWEEN %lld AND "
+                                "%lld",
+                                (char *)r->select.data, r->file, (long long)r->first, (long long)r->last));
+    else if (!r->started)
         FV_TRY(fv__duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT %s FROM read_parquet(%s)", (char *)r->select.data,
                                 r->file));
     r->started = true;
@@ -310,6 +358,7 @@ void fv__parquet_close(fv_table_reader *base) {
     free(r->copy);
     free(r->file);
     cJSON_free(r->metadata);
+    free(base->block_end);
     free(base->path);
     free(r);
 }
@@ -322,19 +371,21 @@ static fv_status look(reader *r, fv_error *error) {
     FV_TRY(fv__duckdb_open("reading Parquet files", FV_PARQUET_MEMORY, &r->duck, error));
     fv_status status = find_facts(r, error);
     if (status == FV_OK) status = find_columns(r, &names, error);
-    if (status == FV_OK) status = find_gaps(r, &names, error);
+    if (status == FV_OK && !(r->in_blocks && find_gaps_in_footer(r, &names))) status = find_gaps(r, &names, error);
+    if (status == FV_OK && r->in_blocks) status = find_blocks(r, error);
     if (status == FV_OK) list_columns(r, &names);
     fv__bytes_release(&names);
     return status;
 }
 
-fv_status fv__parquet_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+static fv_status open_reader(const char *path, const char *table, bool in_blocks, fv_table_reader **out, fv_error *error) {
     char stem[256];
     fv__path_stem(path, stem, sizeof stem);
     if (table && *table && strcmp(table, stem))
         return fv_fail(error, FV_ERROR_USAGE, "%s: a Parquet file holds one table, and no \"%s\"", path, table);
     reader *r = fv__calloc(sizeof *r);
     r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_parquet, .path = fv__strdup(path) };
+    r->in_blocks = in_blocks;
     fv_status status = fv__is_remote(path) ? fv__remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
     r->file = fv__duckdb_files(r->copy ? r->copy : path);
     if (status == FV_OK) status = look(r, error);
@@ -343,4 +394,23 @@ fv_status fv__parquet_open(const char *path, const char *table, fv_table_reader 
     else
         fv__parquet_close(&r->base);
     return status;
+}
+
+fv_status fv__parquet_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+    return open_reader(path, table, false, out, error);
+}
+
+fv_status fv__parquet_open_blocks(const char *path, fv_table_reader **out, fv_error *error) {
+    return open_reader(path, NULL, !fv__path_is_folder(path), out,
+                       error); /* rows of a folder's files have no numbers of their own */
+}
+
+fv_status fv__parquet_seek(fv_table_reader *base, int64_t block, fv_error *error) {
+    reader *r = (reader *)base;
+    (void)error;
+    fv__duckdb_release(r->duck, &r->rows, &r->chunk);
+    r->first = block ? base->block_end[block - 1] : 0;
+    r->last = base->block_end[block] - 1;
+    r->started = r->ended = false;
+    return FV_OK;
 }

@@ -2,6 +2,7 @@
  * it can be done. */
 #include "base/duckdb.h"
 #include "tables/rows.h"
+#include <fovea/sql.h>
 #include <math.h>
 
 static bool library_is_there(void) {
@@ -151,6 +152,59 @@ TEST(files_that_are_no_parquet_are_refused_with_their_name) {
         CHECK(parquet()->open(file("none.parquet"), NULL, &r, &error) != FV_OK);
         CHECK_MESSAGE(strstr(error.message, "none.parquet"), "%s", error.message);
     }
+}
+
+/* The only row of a query, or of its estimate to 5 %, as numbers. */
+static void ask(const char *path, const char *text, uint64_t seed, double *values, int64_t *seen) {
+    fv_sql       *sql = fv_sql_new();
+    fv_sql_within within = { .error = 0.05, .confidence = 0.95, .seed = seed };
+    fv_error      error = { 0 };
+    bool          row = false;
+    CHECK_MESSAGE((seen ? fv_sql_add_sampled : fv_sql_add)(sql, path, &error) == FV_OK, "%s", error.message);
+    fv_status status = seen ? fv_sql_estimate(sql, text, &within, &error) : fv_sql_query(sql, text, &error);
+    CHECK_MESSAGE(status == FV_OK && fv_sql_next(sql, &row, &error) == FV_OK && row, "%s", error.message);
+    int columns = fv_sql_columns(sql), last = seen ? columns - 4 : columns;
+    for (int c = 0; c < last; c++) values[c] = fv_sql_real(sql, c);
+    if (seen) *seen = fv_sql_integer(sql, columns - 3);
+    fv_sql_free(sql);
+}
+
+TEST(estimates_read_some_row_groups_and_hold_the_truth) {
+    NEEDS_DUCKDB;
+    enum { SEEDS = 20 };
+    const char *query = "SELECT avg(volume), sum(volume) FROM many WHERE kind = 1";
+    const char *path = file("many.parquet");
+    double      truth[2], found[6];
+    int64_t     seen;
+    int         held = 0, part = 0;
+    fv_duckdb  *duck;
+    fv_error    error = { 0 };
+    CHECK(fv__duckdb_open("the test", 64 << 20, &duck, NULL) == FV_OK);
+    fv_duckdb_result rows;
+    fv_duckdb_handle chunk = NULL; /* row groups differ: they are clusters */
+    CHECK(fv__duckdb_query(duck, path, &rows, NULL,
+                           "COPY (SELECT 10 + (i // 2048) %% 7 + (hash(i) %% 100) / 50.0 AS volume, CAST(hash(i + 1) %% 3 AS "
+                           "INTEGER) AS kind FROM range(204800) t(i)) TO '%s' (FORMAT parquet, ROW_GROUP_SIZE 2048)",
+                           path) == FV_OK);
+    CHECK(fv__duckdb_next(duck, path, &rows, &chunk, NULL) == FV_OK);
+    fv__duckdb_release(duck, &rows, &chunk);
+    fv__duckdb_close(duck);
+    ask(path, query, 0, truth, NULL);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        ask(path, query, seed, found, &seen);
+        part += seen < 100;
+        held += found[1] <= truth[0] && truth[0] <= found[2];
+        CHECK(fabs(found[3] / truth[1] - 1) < 0.2);
+    }
+    CHECK_INT(part, SEEDS);
+    CHECK_MESSAGE(held >= 15, "%d of %d", held, SEEDS); /* 19 less four standard deviations */
+    fv_sql       *sql = fv_sql_new();
+    fv_sql_within within = { .error = 0.05, .confidence = 0.95 };
+    CHECK(fv_sql_add_sampled(sql, path, &error) == FV_OK);
+    CHECK(fv_sql_estimate(sql, "SELECT count(*) FROM many WHERE volume > (SELECT avg(volume) FROM many)", &within, &error) !=
+          FV_OK);
+    CHECK_MESSAGE(strstr(error.message, "some of the rows"), "%s", error.message);
+    fv_sql_free(sql);
 }
 
 TEST_MAIN
