@@ -251,7 +251,8 @@ const fv_command fv_cmd_sql = {
            "extension; the tables of a database also have their own names. The SQL is SQLite's. Files are never changed.\n"
            "With --within or --within-error, counts, sums and means of one table (with WHERE and GROUP BY) are estimated from "
            "blocks of rows that are taken at random: behind each value come its interval, NAME_low and NAME_high, and at the end "
-           "how many blocks were seen. Databases are read only where the sample is; other files are read as a whole first. A "
+           "how many blocks were seen. Databases, and Parquet files of at least 32 row groups, are read only where the sample "
+           "is; other files are read as a whole first. A "
            "group of which no row was met is not listed.",
     .examples = "fovea sql cells.csv \"SELECT type, avg(volume) FROM cells GROUP BY type\"\n"
                 "fovea sql animals.csv cells.db \"SELECT weight, count(*) FROM cells JOIN animals ON animal = id GROUP BY id\"\n"
