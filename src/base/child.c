@@ -118,10 +118,15 @@ static fv_status open_streams(fv_child *child, const char *to, int ends[2], fv_e
     return fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", to, strerror(errno));
 }
 
-/* Machine and space of this process, itself, and a number. */
-static void make_mark(fv_child *child, int number) {
+/* Machine and space of process ids: spaces alone have the same number on many machines. */
+static unsigned long long place(void) {
     const fv_host *host = fv__host_self();
-    snprintf(child->mark, sizeof child->mark, "FOVEA_UNIT=fovea-%llx.%d.%lld-%d", (unsigned long long)host->space, (int)getpid(),
+    return host->boot.low ^ host->space;
+}
+
+/* Where this process is, itself, and a number. */
+static void make_mark(fv_child *child, int number) {
+    snprintf(child->mark, sizeof child->mark, "FOVEA_UNIT=fovea-%llx.%d.%lld-%d", place(), (int)getpid(),
              (long long)fv__process_start(getpid()), number);
 }
 
@@ -232,19 +237,40 @@ static void kill_orphans(const fv_child *child) {
 
 /* Whether a mark without its name is that of a process which is dead. */
 static bool owner_is_dead(const char *mark) {
-    unsigned long long space;
+    unsigned long long where;
     long long          start;
     int                owner;
-    return sscanf(mark, "fovea-%llx.%d.%lld-", &space, &owner, &start) == 3 && space == fv__host_self()->space &&
+    return sscanf(mark, "fovea-%llx.%d.%lld-", &where, &owner, &start) == 3 && where == place() &&
            fv__process_alive(owner, start) == FV_DEAD;
 }
 
-/* A process that a dead one of ours has started, and that lives on. */
+/* Value of a variable in an environment as the system shows it; NULL: it is not set. */
+static const char *value_in(const fv_bytes *environment, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = (char *)environment->data, *end = at + environment->size; at < end; at += strlen(at) + 1)
+        if (!strncmp(at, name, length) && at[length] == '=') return at + length + 1;
+    return NULL;
+}
+
+/* Whether the first is set and says something else. */
+static bool differs(const char *value, const char *own) { return value && !(own && !strcmp(value, own)); }
+
+/* A process that a dead one of ours has started, and that lives on. A job that was handed to Slurm inherits the mark but is no
+ * part of the unit, and what has the same mark as this process is what this one belongs to. */
 static bool is_left(int pid, fv_bytes *text) {
     read_system(text, "environ", pid);
-    for (const char *at = (char *)text->data, *end = at + text->size; at < end; at += strlen(at) + 1)
-        if (!strncmp(at, "FOVEA_UNIT=", 11)) return owner_is_dead(at + 11);
-    return false;
+    const char *mark = value_in(text, "FOVEA_UNIT"), *job = value_in(text, "SLURM_JOB_ID");
+    return differs(mark, getenv("FOVEA_UNIT")) && !differs(job, getenv("SLURM_JOB_ID")) && owner_is_dead(mark);
+}
+
+static bool is_above(int pid) {
+    char path[64];
+    int  at = getppid();
+    while (at > 1 && at != pid) {
+        snprintf(path, sizeof path, "/proc/%d/status", at);
+        at = (int)fv__system_number(path, "PPid:");
+    }
+    return at == pid;
 }
 
 static void sweep(void) {
@@ -253,7 +279,7 @@ static void sweep(void) {
     struct dirent *entry;
     while (all && (entry = readdir(all))) {
         int pid = atoi(entry->d_name);
-        if (pid > 1 && pid != getpid() && is_left(pid, &text)) kill(pid, SIGKILL);
+        if (pid > 1 && pid != getpid() && is_left(pid, &text) && !is_above(pid)) kill(pid, SIGKILL);
     }
     if (all) closedir(all);
     fv__bytes_release(&text);

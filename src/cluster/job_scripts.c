@@ -122,6 +122,7 @@ static void put_each(fv_bytes *out, const char *before, const char *words) {
 }
 
 static void put_settings(script *s) {
+    fv__bytes_printf(&s->text, "unset FOVEA_UNIT\n"); /* of a program that submits: the job is no part of it */
     put_each(&s->text, "module load", s->profile->modules);
     put_each(&s->text, "export", s->profile->environment);
     if (s->profile->setup) fv__bytes_printf(&s->text, "%s\n", s->profile->setup);

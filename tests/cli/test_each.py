@@ -282,6 +282,35 @@ def what_a_killed_command_left_is_ended_by_the_next_one(folder):
 
 
 @test
+def what_is_of_another_machine_or_a_job_of_slurm_is_not_ended(folder):
+    for i, setting in enumerate(({"FOVEA_HOST": "elsewhere"}, {"SLURM_JOB_ID": "77"})):
+        number = f"91{i}.{os.getpid()}"
+        first = subprocess.Popen([FOVEA, "each", f"sh -c 'sleep {number}; true' {{}}", "x"], cwd=folder,
+                                 env={**os.environ, **setting})
+        wait_for("the unit", lambda: alive(number))
+        first.kill()
+        first.wait()
+        each(folder, "-q", "true {}", f"y{i}")
+        time.sleep(0.3)
+        left = alive(number)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert left, setting
+
+
+@test
+def who_is_left_himself_ends_neither_his_shell_nor_its_others(folder):
+    """As a job that was handed to another system: its shell bears the mark of a command that has ended."""
+    put(folder, "job.sh", f"while [ ! -e go ]; do sleep 0.05; done\n'{FOVEA}' each -q 'true {{}}' z\necho $? > survived\n")
+    first = subprocess.Popen([FOVEA, "each", "sh -c 'setsid sh job.sh & touch begun; sleep 900' {}", "x"], cwd=folder)
+    wait_for("the unit", lambda: os.path.exists(os.path.join(folder, "begun")))
+    first.kill()
+    first.wait()
+    put(folder, "go")
+    wait_for("the end of the job", lambda: os.path.exists(os.path.join(folder, "survived")))
+
+
+@test
 def what_leaks_memory_is_ended(folder):
     script = put(folder, "leak.py",
                  "import time\nkept = []\nfor _ in range(60):\n    kept.append(bytearray(10**7))\n    time.sleep(0.05)\n")
