@@ -339,7 +339,7 @@ bool fv__child_ended(fv_child *child, fv_child_end *end) {
     kill(-child->pid, SIGKILL);
     if (child->group) {
         fv__cgroup_kill(child->group);
-        child->over_memory = child->over_memory || fv__cgroup_ran_out(child->group);
+        child->over_memory = child->over_memory || (child->memory && fv__cgroup_ran_out(child->group));
     }
     kill_orphans(child);
     fv__child_listen(child);
