@@ -206,14 +206,26 @@ static char *real_table(const fv_sql *sql, part name) {
 
 /* Row groups of a file, which are read as they are taken. */
 static fv_status find_groups(sampling *s, fv_error *error) {
-    if (s->query.where.end > s->query.where.begin && !sqlite3_strlike("%SELECT%", s->query.where.begin, 0))
-        return refuse("a SELECT inside another would see some of the rows only", s->query.where, error);
+    if (!sqlite3_strlike("%SELECT%", s->query.list.begin, 0))
+        return refuse("a SELECT inside another would see some of the rows only", s->query.list, error);
+    if (!sqlite3_strlike("%rowid%", s->query.list.begin, 0))
+        return refuse("rows of a Parquet file have no rowid", s->query.list, error);
     s->blocks = s->file->reader->nblocks;
     s->order = fv__sampling_order(s->within->seed, s->blocks);
     return FV_OK;
 }
 
+/* The name of a table without its schema, its quotes and another name that follows. */
+static part bare_name(part name) {
+    if (name.end - name.begin > 5 && !sqlite3_strnicmp(name.begin, "main.", 5)) name.begin += 5;
+    const char *quoted = after_quoted(name.begin), *p = name.begin;
+    if (quoted != name.begin) return (part){ name.begin + 1, quoted - 1 };
+    while (p < name.end && !isspace((unsigned char)*p)) p++;
+    return (part){ name.begin, p };
+}
+
 static const fv_sql_blocks *file_of(const fv_sql *sql, part name) {
+    name = bare_name(name);
     for (int i = 0; i < sql->nblocks; i++)
         if (strlen(sql->blocks[i].name) == (size_t)(name.end - name.begin) &&
             !sqlite3_strnicmp(sql->blocks[i].name, name.begin, (int)(name.end - name.begin)))

@@ -204,7 +204,17 @@ TEST(estimates_read_some_row_groups_and_hold_the_truth) {
     CHECK(fv_sql_estimate(sql, "SELECT count(*) FROM many WHERE volume > (SELECT avg(volume) FROM many)", &within, &error) !=
           FV_OK);
     CHECK_MESSAGE(strstr(error.message, "some of the rows"), "%s", error.message);
+    CHECK(fv_sql_estimate(sql, "SELECT avg(volume - (SELECT avg(volume) FROM many)) FROM many", &within, &error) != FV_OK);
+    CHECK(fv_sql_estimate(sql, "SELECT avg(volume) FROM many WHERE rowid < 1000", &within, &error) != FV_OK);
     fv_sql_free(sql);
+    static const char *const names[] = { "many m", "many AS m", "\"many\"", "main.many", "Many" };
+    for (int i = 0; i < FV_COUNT(names); i++) {
+        char text[100];
+        snprintf(text, sizeof text, "SELECT avg(volume) FROM %s", names[i]);
+        ask(path, text, 0, truth, NULL);
+        ask(path, text, 0, found, &seen);
+        CHECK_MESSAGE(seen > 1 && fabs(found[0] / truth[0] - 1) < 0.2, "%s: %g of %lld", names[i], found[0], (long long)seen);
+    }
 }
 
 TEST_MAIN
