@@ -7,6 +7,8 @@
 #include "op/sampling.h"
 #include <stdlib.h>
 
+enum { MOST_BYTES = 16 << 20 }; /* of planes that are read at once */
+
 typedef struct coarse {
     const fv_stage *stage;
     fv_reader      *reader;
@@ -65,6 +67,8 @@ static fv_status add_all(coarse *c, fv_error *error) {
     void                *raw;
     memcpy(planes.size, type->shape, sizeof planes.size);
     planes.size[0] = FV_MIN(FV_MAX(c->reader->chunk[0], 1), type->shape[0]);
+    while (planes.size[0] > 1 && fv__region_voxels(&planes) * (int64_t)fv_dtype_size(type->dtype) > MOST_BYTES)
+        planes.size[0] = (planes.size[0] + 1) / 2;
     FV_TRY(FV_TAKE(values, (size_t)type->shape[type->ndim - 1] * sizeof *values, error));
     fv_status status = FV_TAKE(raw, (size_t)fv__region_voxels(&planes) * fv_dtype_size(type->dtype), error);
     for (; status == FV_OK && planes.start[0] < type->shape[0]; planes.start[0] += planes.size[0]) {

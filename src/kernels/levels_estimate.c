@@ -345,13 +345,18 @@ fv_status fv__levels_estimate(fv_sample *s, const fv__method *method, fv_interva
     fv_extent all;
     FV_TRY(find_range(s, &all, error));
     double low = fv__scalar_number(&all.low), width = fv__scalar_number(&all.high) - low;
-    way    w = { .base = { .add = add_chunk, .join = add_group, .value = value_of, .stretch = stretch_sketch },
-                 .method = method,
-                 .low = low,
-                 .width = width > 0 ? width : 1,
-                 .dtype = dtype,
-                 .real = fv_dtype_is_float(dtype),
-                 .bins = FV_MIN(fv__levels_bins(method, s->params), GRID) };
+    if (!(width > 0)) { /* chunks of one value say nothing of the others */
+        *e = (fv_interval){ .value = low, .low = NAN, .high = NAN };
+        snprintf(e->method, sizeof e->method, "too few");
+        return FV_OK;
+    }
+    way w = { .base = { .add = add_chunk, .join = add_group, .value = value_of, .stretch = stretch_sketch },
+              .method = method,
+              .low = low,
+              .width = width,
+              .dtype = dtype,
+              .real = fv_dtype_is_float(dtype),
+              .bins = FV_MIN(fv__levels_bins(method, s->params), GRID) };
     if (fv__tally_fits(dtype) && width > GRID && !method->put) return of_many_values(s, &w, e, error);
     if (fv__tally_fits(dtype)) return fv__estimate_groups(s, 1, stretch_tally, e, error);
     double step = w.real ? width / (double)w.bins : FV_MAX(1, width / SKETCH);

@@ -71,6 +71,11 @@ static void bootstrap_t(const fv_sample *s, const double *x, const double *y, ra
     outside = FV_MAX(outside, 1);
     *low = t[outside - 1];
     *high = t[REPLICATES - outside];
+    double tail = (1 - s->confidence) / 2, least = 1.0 / (REPLICATES + 1);
+    if (tail >= least) return;
+    double further = fv__student(1 - tail, (double)(n - 1)) / fv__student(1 - least, (double)(n - 1)); /* than replicates reach */
+    *low *= further;
+    *high *= further;
 }
 
 fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *y, fv_interval *e, fv_error *error) {

@@ -2,8 +2,8 @@
  *
  * The tasks of an exact stage come in the order of neighbours, which says little about the rest of an image. In a run that takes
  * long, every fourth task is therefore the next one of a random order, and the estimate is that of the beginning of this order
- * which is done, whoever did it: a simple random sample. Where this turns out to be slow, because neighbours share what they
- * read, no more are taken so. Each task is still run once, and no result depends on their order.
+ * which is done, whoever did it: nearly a simple random sample. Where this turns out to be slow, because neighbours share what
+ * they read, no more are taken so. Each task is still run once, and no result depends on their order.
  */
 #include "exec/sampled.h"
 #include "graph/approximate.h"

@@ -135,6 +135,17 @@ def rare_things_are_not_missed(folder):
 
 
 @test
+def chunks_of_one_value_do_not_end_a_threshold(folder):
+    for dtype, background in (np.float32, 0), (np.uint16, 1000), (np.int32, 1000):
+        image = np.full(SHAPE, background, dtype)
+        image[3:5, 7:9, 100:103] = 30000
+        save(folder, "v.npy", image)
+        _, ((row,),) = values('approx(otsu(read("v.npy")), error = 0.01)', folder, "--fresh")
+        _, ((exact,),) = values('row(otsu(read("v.npy")), names = "t")', folder, "--fresh")
+        assert row["low"] <= exact["t"] <= row["high"] and (row["seen"] == row["chunks"] or row["low"] < row["high"]), (row, exact)
+
+
+@test
 def equal_bits_on_every_engine_and_number_of_workers(folder):
     save(folder, "v.npy", waves())
     text = 'v = read("v.npy")\napprox(mean(v), error = 0.02, seed = 4)\napprox(quantile(v, 0.3), error = 0.03)\n' \

@@ -193,9 +193,9 @@ static const char *hindered(const void *params_, const fv_type *const *in) {
     return p->bins > MOST_ESTIMATED ? "it has more than 4096 bins" : NULL;
 }
 
-/* counts: by chunk and bin. */
-static fv_status count_chunks(fv_sample *s, const fv_bins *bins, const double *edges, double *voxels, double *counts,
-                              fv_error *error) {
+/* counts: by chunk and bin, of so many bins from the first on. */
+static fv_status count_chunks(fv_sample *s, const fv_bins *bins, int64_t first, int64_t band, const double *edges, double *voxels,
+                              double *counts, fv_error *error) {
     fv_dtype dtype = s->in[0]->image.dtype;
     for (int64_t i = 0; i < s->seen; i++) {
         const void *data;
@@ -205,7 +205,7 @@ static fv_status count_chunks(fv_sample *s, const fv_bins *bins, const double *e
         for (int64_t k = 0; tally && k < tally->count; k++) {
             int64_t bin = tally->first + k;
             if (fv__tally_fits(dtype)) bin = fv_bin_of_double(bins, edges, (double)(bin + fv__tally_offset(dtype)));
-            if (bin >= 0) counts[i * bins->count + bin] += (double)tally->counts[k];
+            if (bin >= first && bin < first + band) counts[i * band + bin - first] += (double)tally->counts[k];
         }
     }
     return FV_OK;
@@ -226,22 +226,30 @@ static fv_status estimate_bin(fv_sample *s, const double *voxels, const double *
     return FV_OK;
 }
 
+enum { MOST_COUNTS = 1 << 22 }; /* of all chunks and bins at once */
+
 static fv_status estimate_rows(fv_sample *s, fv_estimates *e, fv_error *error) {
     const histogram *p = s->params;
     fv_bins          bins = bins_between(p, s->in[0]->image.dtype, 0, 0);
     double          *edges, *voxels, *counts;
+    int64_t          band = FV_MIN(FV_MAX(MOST_COUNTS / FV_MAX(s->seen, 1), 1), bins.count);
     size_t           nedges = (size_t)bins.count + 1, n = (size_t)s->seen;
-    FV_TRY(FV_TAKE_ZEROED(edges, (nedges + 2 * n + n * (size_t)bins.count) * sizeof *edges, error));
+    FV_TRY(FV_TAKE(edges, (nedges + 2 * n + n * (size_t)band) * sizeof *edges, error));
     voxels = edges + nedges;
     counts = voxels + 2 * n;
     s->intervals = bins.count;
     fv__bins_edges(&bins, edges);
     fv__estimates_init(e, bins.count, 2, 1);
-    fv_status status = count_chunks(s, &bins, edges, voxels, counts, error);
+    fv_status status = FV_OK;
     for (int64_t k = 0; k < bins.count && status == FV_OK; k++) {
+        int64_t place = k % band;
+        if (!place) {
+            memset(counts, 0, n * (size_t)band * sizeof *counts);
+            status = count_chunks(s, &bins, k, band, edges, voxels, counts, error);
+        }
         e->plain[2 * k].real = edges[k];
         e->plain[2 * k + 1].real = edges[k + 1];
-        status = estimate_bin(s, voxels, counts + k, bins.count, voxels + n, &e->interval[k], error);
+        if (status == FV_OK) status = estimate_bin(s, voxels, counts + place, band, voxels + n, &e->interval[k], error);
     }
     free(edges);
     return status;
