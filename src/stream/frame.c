@@ -5,6 +5,7 @@
 #include "base/take.h"
 #include "op/axes.h"
 #include "op/format.h"
+#include "op/place.h"
 #include "stream/cbor_frame.h"
 #include "stream/frame_body.h"
 #include <ctype.h>
@@ -195,8 +196,10 @@ static fv_status name_frame(const parts *p, fv_frame *frame, fv_error *error) {
     for (int d = 0; d < p->nspacing; d++) frame->type.spacing[d] = p->spacing[d];
     const char *unit = p->units;
     for (int d = 0; d < frame->type.ndim && *unit; d++) { /* an axis without one has nothing between its commas */
-        int length = (int)strcspn(unit, ",");
-        snprintf(frame->type.unit[d], sizeof frame->type.unit[d], "%.*s", length, unit);
+        int  length = (int)strcspn(unit, ",");
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", length, unit);
+        fv__unit_name(word, frame->type.unit[d]);
         unit += length + (unit[length] == ',');
     }
     return FV_OK;

@@ -124,10 +124,9 @@ static fv_status put_angle(fv_scan_file *scan, const fv_frame *frame, fv_error *
 }
 
 static fv_status restore_angles(fv_scan_file *scan, fv_error *error) {
-    enum { MOST = 1 << 26 };
     fv_bytes bytes = { 0 };
     if (!fv__file_exists(scan->angles_path)) return FV_OK;
-    FV_TRY(fv__file_read_all(scan->angles_path, MOST, &bytes, error));
+    FV_TRY(fv__file_read_all(scan->angles_path, FV_MOST_ANGLES * sizeof(fv_scan_angle), &bytes, error));
     const fv_scan_angle *told = (const void *)bytes.data;
     for (size_t i = 0; i < bytes.size / sizeof *told; i++)
         if (told[i].told && fv__seen_has(&scan->have, "", (int64_t)i)) note_angle(scan, (int64_t)i, told[i].degrees);
@@ -138,9 +137,9 @@ static fv_status restore_angles(fv_scan_file *scan, fv_error *error) {
 static bool is_told(const fv_scan_file *scan, int64_t i) { return i < scan->nangles && scan->angles[i].told; }
 
 double *fv__scan_angles(const fv_scan_file *scan, int64_t n) {
-    int64_t last = -1, before = -1; /* that are known */
-    double *angles = scan->nangles && n > 0 ? fv__alloc((size_t)n * sizeof *angles) : NULL;
-    for (int64_t i = 0, next; i < n && angles; i++) {
+    int64_t last = -1, before = -1, next = 0; /* that are known */
+    double *angles = scan->nangles && n > 0 && n <= FV_MOST_ANGLES ? fv__alloc((size_t)n * sizeof *angles) : NULL;
+    for (int64_t i = 0; i < n && angles; i++) {
         angles[i] = is_told(scan, i) ? scan->angles[i].degrees : NAN;
         if (is_told(scan, i)) {
             before = last;
@@ -148,7 +147,8 @@ double *fv__scan_angles(const fv_scan_file *scan, int64_t n) {
             continue;
         }
         if (fv__seen_has(&scan->have, "", i)) continue;
-        for (next = i + 1; next < n && !is_told(scan, next);) next++;
+        if (next <= i)
+            for (next = i + 1; next < n && !is_told(scan, next);) next++;
         bool   inside = last >= 0 && next < n;
         double step = inside        ? (scan->angles[next].degrees - angles[last]) / (double)(next - last)
                       : before >= 0 ? (angles[last] - angles[before]) / (double)(last - before)
@@ -226,6 +226,8 @@ static fv_status put(fv_growing *g, fv_scan_file *scan, const fv_frame *frame, c
         *why = fv__sprintf("it comes too late: its scan %s is complete", scan->name);
     else if (!fv__mul(frame->index, bytes, &offset) || offset > (int64_t)1 << 50)
         *why = fv__sprintf("its number %lld is too large", (long long)frame->index);
+    else if (!isnan(frame->angle) && frame->index >= FV_MOST_ANGLES)
+        *why = fv__sprintf("its number %lld is too large for a frame with an angle", (long long)frame->index);
     if (*why) return FV_OK;
     if (scan->fd < 0) FV_TRY(create(scan, error));
     FV_TRY(fv__file_write_at(scan->fd, data, (size_t)bytes, offset, scan->path, error));

@@ -14,6 +14,8 @@ typedef struct fv_growing_options {
     int64_t     every;   /* frames between previews; 0: none */
 } fv_growing_options;
 
+#define FV_MOST_ANGLES ((int64_t)1 << 22) /* of a scan */
+
 typedef struct fv_scan_angle { /* of a frame, in degrees */
     double  degrees;
     int64_t told; /* 0: it told none */

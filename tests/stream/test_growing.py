@@ -122,6 +122,19 @@ def angles_of_the_file(folder, solver, center=""):
 
 
 @test
+def a_frame_with_an_angle_and_a_senseless_number_is_put_aside(folder):
+    text = 'p = read("scans/*.npy", axes = "angle y x")\nwrite(project(p, "angle", "sum"), "out/{stem}.npy")'
+    live = Live(folder, text, "angle", "--dead", "aside")  # it ends with its source
+    frame = numpy.ones((4, 5), numpy.uint8)
+    for index in (0, 10 ** 9, 1):
+        live.process.stdin.write(headed(frame, "s", index, angle=3 * index))
+    live.end()
+    why, = (live.folder / "aside").glob("*.why")
+    assert "too large for a frame with an angle" in why.read_text(), why.read_text()
+    assert (numpy.load(live.folder / "out" / "s.npy") == 2).all()
+
+
+@test
 def angles_that_frames_carry_are_those_of_the_stored_scan(folder):
     cases = ("fbp(p, g)", ""), ("fbp(p, g)", ", center = 18"), ("sirt(p, g, iterations = 5)", "")
     for number, (solver, center) in enumerate(cases):
