@@ -21,9 +21,9 @@
 #include "base/base.h"
 
 typedef struct fv_sim_task {
-    float read, compute, write; /* seconds when alone */
-    float bytes;                /* read and written */
-    float tasks;                /* of the run that it stands for, one after another; 0: 1 */
+    float  read, compute, write; /* seconds when alone */
+    float  bytes;                /* read and written */
+    double tasks;                /* of the run that it stands for, one after another; 0: 1 */
 } fv_sim_task;
 
 typedef struct fv_sim_stage {  /* of a unit */

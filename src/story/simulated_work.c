@@ -43,17 +43,18 @@ static void add_copies(fv_sim_work *w, fv_sim_stage *stage, const fv_task_facts 
     while (copies > 0) {
         fv_sim_task *last = w->ntasks > stage->first ? &w->tasks[w->ntasks - 1] : NULL;
         int64_t      room = last ? w->together - (int64_t)last->tasks : 0;
-        if (!room) {
+        if (room <= 0) {
             w->tasks[w->ntasks++] = (fv_sim_task){ 0 };
             continue;
         }
-        float n = (float)FV_MIN(room, copies);
+        int64_t count = FV_MIN(room, copies);
+        float   n = (float)count;
         *last = (fv_sim_task){ .read = last->read + n * (float)f->read,
                                .compute = last->compute + n * (float)f->compute,
                                .write = last->write + n * (float)f->write,
                                .bytes = last->bytes + n * (float)(f->bytes_read + f->bytes_written),
                                .tasks = last->tasks + n };
-        copies -= (int64_t)n;
+        copies -= count;
     }
 }
 
