@@ -117,7 +117,7 @@ TEST(project_refuses_what_it_cannot_do) {
     CHECK(refused(&plane, "", "axes y x"));
     CHECK(refused(&line, "axis=x", "no other axis"));
     CHECK(refused(&complex, "axis=x", "complex64"));
-    CHECK(refused(&plane, "method=median", "max|min|mean|sum"));
+    CHECK(refused(&plane, "method=mode", "max|min|mean|sum|std|median"));
     test_image_free(&plane);
     test_image_free(&line);
     test_image_free(&complex);

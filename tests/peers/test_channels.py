@@ -116,6 +116,8 @@ def overlays_equal_scikit_image():
     stretched = run("overlay(a, b)", "--chunk", "64", a=coins.astype("uint16") * 16, b=np.zeros_like(labels))
     low, high = int(coins.min()), int(coins.max())
     assert np.abs(stretched[..., 0] - (coins - low) / (high - low) * 255).max() < 0.51, "12 bits of 16 are seen"
+    above = run("overlay(a, b, low = 1600)", a=coins.astype("uint16") * 16, b=np.zeros_like(labels))
+    assert above.min() == 0 and above.max() == 255, "only the lower end is given"
     assert run("overlay(a, b)", a=np.full((4, 5), 7, "float32"), b=labels[:4, :5]).shape == (4, 5, 3), "an image of one value"
 
 

@@ -69,7 +69,7 @@ static fv_status check(const fv_infer *i, fv_error *error) {
 /* Whether the grey values that are shown have to be looked for: 12 bits in 16 would be nearly black else. */
 static bool has_open_range(const fv_infer *i) {
     const fv_image_type *image = &i->in[IMAGE]->image;
-    bool                 given = i->in[LOW]->kind == FV_KIND_SCALAR || i->in[HIGH]->kind == FV_KIND_SCALAR;
+    bool                 given = i->in[HIGH]->kind == FV_KIND_SCALAR;
     return !given && !is_colour(image) && image->dtype != FV_BOOL && image->dtype != FV_UINT8;
 }
 
@@ -79,7 +79,8 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     if (p->mode.index != OUTLINE && !has_open_range(i)) return FV_OK;
     FV_TRY(check(i, error));
     if (p->mode.index != OUTLINE) {
-        fv__bytes_printf(text, "overlay(image, labels, low = min(image), high = max(image), alpha = alpha%s)",
+        fv__bytes_printf(text, "overlay(image, labels, low = %s, high = max(image), alpha = alpha%s)",
+                         i->in[LOW]->kind == FV_KIND_SCALAR ? "low" : "min(image)",
                          p->colors && *p->colors ? ", colors = colors" : "");
         return FV_OK;
     }
@@ -165,7 +166,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int64_t           pixels = dense ? s.n : 1, end = labels->region.start[last] + s.n, at[FV_MAX_DIMS];
     fv_rows           rows;
     lay_out(&r->need, r->scratch, &m);
-    if (isnan(s.low) || isnan(s.high)) s.low = 0, s.high = white(image->dtype); /* of an image with nan */
+    if (!isfinite(s.low) || !isfinite(s.high)) s.low = 0, s.high = white(image->dtype); /* of an image with nan or inf */
     s.n = pixels;
     for (fv__rows_begin(&rows, &labels->region); fv__rows_next(&rows);) {
         memcpy(at, rows.position, sizeof at);

@@ -48,7 +48,8 @@ const fv_op FV_OP(filter) = {
     .passes = passes,
     .rows = true,
     .becomes = becomes,
-    .doc = "filter(t, volume > 10) may be written without quotes. Rows keep their order. Numbers are computed in float64, texts "
+    .doc = "filter(t, volume > 10) may be written without quotes; names in it are columns, never variables. Rows keep their "
+           "order. Numbers are computed in float64, texts "
            "are compared byte by byte. A comparison with a "
            "missing value is false; only != is true. keep does the same for the labels of an image, and "
            "filter(c, \"mean > 10\") for the images of a collection: it keeps some of the items.",
