@@ -221,16 +221,29 @@ static void forget_launcher(void) {
     }
 }
 
+/* Before anybody begins: later a file that exists may be of another rank. */
+static fv_status check_units(const fv_units_options *options, fv_error *error) {
+    fv_units_options check = *options;
+    fv_units_state   state;
+    fv_units_needs   needs;
+    check.share = true;
+    return fv_units_check(&check, &state, &needs, error);
+}
+
 /* All ranks run units, and the first one tells of all. */
 static fv_status run_ranks(fv_units_options *options, fv_units_state *state, bool *speaks, fv_error *error) {
     fv_team  *team;
-    float     number[2] = { (float)(getpid() % (1 << 22)), (float)(time(NULL) % (1 << 22)) }, agreed[2];
+    float     number[3] = { (float)(getpid() % (1 << 22)), (float)(time(NULL) % (1 << 22)) }, agreed[3] = { 0 };
     char      session[33];
-    fv_status status = fv_team_join(0, &team, error);
+    fv_status checked = FV_OK, status = fv_team_join(0, &team, error);
     if (status != FV_OK) return status;
     *speaks = fv_team_rank(team) == 0;
+    if (*speaks) checked = check_units(options, error);
+    number[2] = checked != FV_OK;
     fv_allreduce_block own = { .index = 0, .values = number };
-    status = fv_allreduce(team, &own, *speaks ? 1 : 0, 2, agreed, error);
+    status = fv_allreduce(team, &own, *speaks ? 1 : 0, 3, agreed, checked == FV_OK ? error : NULL);
+    if (status == FV_OK && agreed[2] != 0) /* the first one says why */
+        status = *speaks ? checked : fv_fail(error, FV_ERROR_USAGE, "the first rank has found a mistake");
     snprintf(session, sizeof session, "ranks-%.0f-%.0f", (double)agreed[0], (double)agreed[1]);
     forget_launcher();
     options->share = true;

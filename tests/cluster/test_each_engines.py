@@ -115,6 +115,21 @@ def ranks_of_mpich_do_what_one_process_does(folder):
 
 
 @test
+def files_of_others_are_not_replaced_by_ranks(folder):
+    made = pathlib.Path(folder, "a.out")
+    made.write_text("precious")
+    command = [FOVEA, "each", "sh -c 'echo {} > $0' {output}", "a", "--output", "a.out", "--engine", "mpi"]
+    ways = [[]] + ([["mpiexec.mpich", "-n", "2"]] if shutil.which("mpiexec.mpich") else [])
+    for way in ways:
+        done = subprocess.run([*way, *command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        assert done.returncode and "--overwrite replaces it" in done.stderr, done
+        assert made.read_text() == "precious"
+    subprocess.run([*ways[-1], *command, "--overwrite"], cwd=folder, check=True, timeout=PATIENCE)
+    assert made.read_text() == "a\n"
+
+
+@test
 def jobs_of_slurm_do_what_one_process_does(folder):
     why = slurm.missing()
     if why:
