@@ -4,6 +4,8 @@
 #include "base/program.h"
 #include "base/take.h"
 #include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,13 +122,48 @@ static fv_hash identity_of(const char *text) {
     return fv__hasher_finish(&hasher);
 }
 
-/* A power cut may have left less. */
-static bool holds(const char *path, const char *text) {
+/* own: only this user can have written it. Somebody else's consent to run programs is none of this user's. */
+static fv_status read_manifest(const char *path, fv_bytes *bytes, bool *own, fv_error *error) {
+    struct stat st;
+    int         fd;
+    FV_TRY(fv__file_open_read(path, &fd, error));
+    fv_status status = fstat(fd, &st) ? fv_fail(error, FV_ERROR_IO, "cannot read %s", path) : FV_OK;
+    size_t    size = status == FV_OK ? (size_t)st.st_size : 0;
+    if (status == FV_OK) status = fv__bytes_need(bytes, size + 1, error);
+    if (status == FV_OK) status = fv__file_read_at(fd, bytes->data, size, 0, path, error);
+    fv__file_close(fd, path, NULL);
+    if (status != FV_OK) return status;
+    bytes->size = size;
+    bytes->data[size] = 0;
+    *own = st.st_uid == geteuid() && !(st.st_mode & 022);
+    return FV_OK;
+}
+
+/* A power cut may have left less, and what another user wrote does not hold this one's consent. */
+static bool holds(const char *path, const char *text, bool consent) {
     fv_bytes bytes = { 0 };
-    bool     read = fv__file_exists(path) && fv__file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK;
-    bool     same = read && !strcmp((char *)bytes.data, text);
+    bool     own, read = fv__file_exists(path) && read_manifest(path, &bytes, &own, NULL) == FV_OK;
+    bool     same = read && !strcmp((char *)bytes.data, text) && (own || !consent);
     fv__bytes_release(&bytes);
     return same;
+}
+
+/* Never such that others can write it, whatever the user's umask is. */
+static fv_status write_manifest(const char *path, const char *text, fv_error *error) {
+    static int number;
+    char      *temporary = fv__sprintf("%s.%d-%d", path, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    fv_status  status = fv__path_remove(temporary, error);
+    int        fd = status == FV_OK ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
+    if (status == FV_OK && fd < 0) status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", temporary, strerror(errno));
+    if (fd >= 0) {
+        status = fv__file_write_at(fd, text, strlen(text), 0, path, error);
+        fv_status closed = fv__file_close(fd, path, status == FV_OK ? error : NULL);
+        if (status == FV_OK) status = closed;
+        if (status == FV_OK) status = fv__rename(temporary, path, error);
+        if (status != FV_OK) unlink(temporary);
+    }
+    free(temporary);
+    return status;
 }
 
 fv_status fv__manifest_freeze(const char *folder, const fv_program *program, fv_bindings *bindings,
@@ -138,7 +175,7 @@ fv_status fv__manifest_freeze(const char *folder, const fv_program *program, fv_
     *run_folder = fv__sprintf("%s/runs/%s", folder, hex);
     char     *path = fv__sprintf("%s/manifest.json", *run_folder);
     fv_status status = fv__path_make_folders(*run_folder, error);
-    if (status == FV_OK && !holds(path, text)) status = fv__file_write_all(path, text, strlen(text), false, error);
+    if (status == FV_OK && !holds(path, text, bindings->commands)) status = write_manifest(path, text, error);
     free(path);
     free(text);
     return status;
@@ -360,17 +397,12 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
     return FV_OK;
 }
 
-/* Somebody else's consent to run programs is none of this user's. */
-static bool is_own(const char *path) {
-    struct stat st;
-    return !stat(path, &st) && st.st_uid == geteuid();
-}
-
 fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bindings *bindings, fv_plan_options *plan_options,
                             fv_error *error) {
     char     *path = fv__sprintf("%s/manifest.json", run_folder);
     fv_bytes  bytes = { 0 };
-    fv_status status = fv__file_read_all(path, (size_t)1 << 32, &bytes, error);
+    bool      own = false;
+    fv_status status = read_manifest(path, &bytes, &own, error);
     cJSON    *root = status == FV_OK ? cJSON_Parse((char *)bytes.data) : NULL;
     *bindings = (fv_bindings){ 0 };
     *plan_options = (fv_plan_options){ 0 };
@@ -390,7 +422,7 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
         load_part(root, bindings);
         load_within(root, bindings);
         load_device(root, bindings);
-        bindings->commands = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "commands")) && is_own(path);
+        bindings->commands = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "commands")) && own;
         fv__programs_allow(bindings->commands);
         if (text_of(root, "into")) bindings->into = fv__arena_strdup(&bindings->arena, text_of(root, "into"));
         if (status == FV_OK) status = load_arrays(root, run_folder, bindings, error);

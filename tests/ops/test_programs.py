@@ -86,8 +86,34 @@ def the_consent_in_a_run_s_folder_is_that_of_its_owner(folder):
     refused = run("work", str(manifest.parent), "--alone", folder=folder, code=2)
     assert "--allow-commands" in refused.stderr and ran.read_text() == before, refused.stderr
     os.chown(manifest, 0, -1)
+    assert not manifest.stat().st_mode & 0o22
+    os.chmod(manifest, 0o664)  # others of the group can have changed it
+    assert "--allow-commands" in run("work", str(manifest.parent), "--alone", folder=folder, code=2).stderr
+    assert ran.read_text() == before
+    os.chmod(manifest, 0o644)
     run("work", str(manifest.parent), "--alone", folder=folder)
     assert ran.read_text() != before and os.path.exists(os.path.join(folder, "out", "s0.npy"))
+
+
+@test
+def a_run_of_another_user_gets_the_consent_of_this_one_anew(folder):
+    if os.geteuid():
+        raise Skip("only root can give a file to another user")
+    images = scans(folder, 1)
+    script(folder, INVERT)
+    words = ["run", "-q", "--allow-commands", "--engine", "processes", "--workers", "2", "-e",
+             call() + ' |> write("out/{stem}.npy")']
+    before = os.umask(0o002)
+    try:
+        run(*words, folder=folder)
+        (manifest,) = pathlib.Path(folder, ".fovea", "runs").glob("*/manifest.json")
+        assert manifest.stat().st_mode & 0o777 == 0o644
+        os.chown(manifest, 65534, -1)
+        shutil.rmtree(f"{folder}/out")
+        run(*words, "--fresh", folder=folder)
+    finally:
+        os.umask(before)
+    assert manifest.stat().st_uid == 0 and np.array_equal(np.load(f"{folder}/out/s0.npy"), 255 - images["s0"])
 
 
 @test
