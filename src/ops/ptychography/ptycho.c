@@ -445,7 +445,8 @@ const fv_op FV_OP(ptycho) = {
         "rpie takes larger steps where there is little light, mpie adds momentum (0.3 of a speed that keeps 0.7 of itself). They "
         "can correct positions: from iteration positions_from on, each frame is moved to where it fits better.\n"
         "Object and probe are complex64. Without an object to begin with, the first row and column of the result are those of "
-        "the first frame. Positions between pixels are rounded to an eighth of a pixel. Each iteration records its residual, "
+        "the first frame. Positions between pixels are rounded to an eighth of a pixel, or to what subpixel says. Each iteration "
+        "records its residual, "
         "sum |root of counts - amplitude| / sum of roots (of raar and dm for one frame in 16), which `fovea report` shows and "
         "output = \"residuals\" gives as a table. Sums over frames are made in an order that follows from their positions, so "
         "the same bits come out for any number of workers.",
