@@ -167,6 +167,7 @@ fv_status fv_pilot_start(const fv_pilot_options *o, char **text, fv_error *error
     bool     local = o->local || fv__slurm_there(&(fv_error){ 0 }) != FV_OK;
     fv_book *book = NULL;
     *text = NULL;
+    if (o->once && !o->local) FV_TRY(fv__slurm_there(error));
     if (!is_name(o->name))
         return fv_fail(error, FV_ERROR_USAGE, "a pilot's name has up to 31 letters, digits, - and _; \"%s\" is none", o->name);
     if (!local && !o->once && !(o->seconds > 0))

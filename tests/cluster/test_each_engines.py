@@ -65,8 +65,9 @@ def mistakes_are_told(folder):
                            (["--engine", "processes", "--cpus", "99"], "asks for 99 processors")):
         assert message in run("each", "true {}", "x", *words, folder=folder, code=2).stderr
     assert "no program nosuch" in run("each", "nosuch {}", "x", "--engine", "processes", folder=folder, code=2).stderr
-    none = run("each", "true {}", "x", "--engine", "slurm", folder=folder, code=2, environment={"PATH": "/usr/nowhere"})
-    assert "Slurm" in none.stderr or "no program true" in none.stderr, none.stderr
+    none = run("each", "/bin/true {}", "x", "--engine", "slurm", folder=folder, code=2, environment={"PATH": "/usr/nowhere"})
+    assert "Slurm" in none.stderr, none.stderr
+    assert not os.path.exists(os.path.join(folder, ".fovea/pilots")) or not os.listdir(os.path.join(folder, ".fovea/pilots"))
 
 
 @test
