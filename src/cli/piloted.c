@@ -196,7 +196,12 @@ static fv_status run_once(const fv_units_engine *e, fv_units_options *options, f
     snprintf(name, sizeof name, "each-%d-%06d", (int)getpid(), (int)(time(NULL) % 1000000));
     fv_status status = make_request(e, options, &pilot, error);
     if (status == FV_OK) status = fv_pilot_start(&pilot, &said, error);
-    if (status == FV_OK) status = fv_pilot_find(options->store, name, &folder, error);
+    fv_status found = fv_pilot_find(options->store, name, &folder, status == FV_OK ? error : &ignored);
+    if (found == FV_OK && status != FV_OK) {
+        fv_pilot_stop(folder, &ignored);                     /* some of its processes may have started */
+        if (!pilot.local) fv_pilot_forget(folder, &ignored); /* else the message names what they wrote */
+    } else if (status == FV_OK)
+        status = found;
     if (status == FV_OK) {
         if (!pilot.local) options->workers = MOST_CPUS; /* each agent knows what it has */
         status = bring_units(folder, NULL, options, state, error);

@@ -71,6 +71,17 @@ def mistakes_are_told(folder):
 
 
 @test
+def jobs_that_slurm_refuses_leave_nothing(folder):
+    sbatch = pathlib.Path(folder, "bin/sbatch")
+    sbatch.parent.mkdir()
+    sbatch.write_text("#!/bin/sh\n[ \"$1\" = --version ] && exit 0\necho 'sbatch: error: no such account' >&2\nexit 1\n")
+    sbatch.chmod(0o755)
+    path = {"PATH": f"{sbatch.parent}:{os.environ['PATH']}"}
+    refused = run("each", "true {}", "x", "--engine", "slurm", folder=folder, code=2, environment=path)
+    assert "no such account" in refused.stderr and not os.listdir(os.path.join(folder, ".fovea/pilots")), refused.stderr
+
+
+@test
 def ctrl_c_ends_the_workers_and_what_they_run(folder):
     number = f"906.{os.getpid()}"
     asked = subprocess.Popen([FOVEA, "each", "sleep {}", number, "--engine", "processes"], cwd=folder, stderr=subprocess.PIPE,
