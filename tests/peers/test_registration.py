@@ -84,6 +84,31 @@ def shifts_of_pictures_with_little_contrast_are_found():
                 assert np.abs(found - by).max() < 0.02, (name, by, found)
 
 
+def fine_texture(shape, by, low=0.3, high=0.4):
+    """Noise of these cycles a voxel alone, moved by a Fourier shift, and as it was."""
+    whole = np.fft.fftn(np.random.default_rng(3).normal(size=[n + 320 for n in shape]))
+    frequency = np.sqrt(sum(f**2 for f in np.meshgrid(*map(np.fft.fftfreq, whole.shape), indexing="ij")))
+    whole *= (frequency >= low) & (frequency <= high)
+    inside = tuple(np.s_[160:-160] for _ in shape)
+    return [np.fft.ifftn(waves).real[inside] * 1000 for waves in (ndimage.fourier_shift(whole, by), whole)]
+
+
+@test
+def shifts_of_fine_texture_are_found_on_long_axes():
+    """What half the resolution would mistake for something coarser; also with light that does not move, and with noise."""
+    random = np.random.default_rng(4)
+    light = 500 * np.outer(np.hanning(1280)[200:840], np.hanning(1280)[500:1140])
+    for by in ((7, -13), (2.5, 3.5), (-150, 201), (260.5, -21.25)):
+        moved, image = fine_texture((640, 640), by)
+        for add in (0, light):
+            found = run('register(m, f, kind = "shift")', m=moved + add, f=image + add)[::-1, 2]
+            assert np.abs(found - by).max() < 0.05, (by, found)
+    for low, high in ((0.2, 0.3), (0.4, 0.5), (0, 0.7)):
+        moved, image = (a + random.normal(0, a.std() / 10, a.shape) for a in fine_texture((300, 680), (7, -13), low, high))
+        found = run('register(m, f, kind = "shift")', m=moved, f=image)[::-1, 2]
+        assert np.abs(found - (7, -13)).max() < 0.05, (low, high, found)
+
+
 @test
 def shifts_of_volumes_are_found():
     volume = ndimage.gaussian_filter(RANDOM.random((64, 80, 90)), 1.5) * 100

@@ -3,11 +3,13 @@
  * The product of one spectrum with the other's conjugate has a phase that grows with frequency as the shift. Its amplitude is
  * halved in the logarithm (between correlation and phase correlation), weighted up with the frequency, and down where noise is
  * stronger than the picture: what comes back has its peak where the images fit best. It is smooth, so that its values between
- * voxels follow from a few around the peak: as upsampling it there, without end (Guizar-Sicairos and others, 2008). The weight
- * leaves next to nothing of the upper half of the frequencies, so long axes are compared at half their resolution. A large shift
- * is found twice, the second time from the part that both images show. The window at the borders of both images stays where it is
- * while the picture moves, and pulls a smooth picture towards no shift by up to a quarter of a voxel: the images themselves then
- * decide, see shift_refinement.c.
+ * voxels follow from a few around the peak: as upsampling it there, without end (Guizar-Sicairos and others, 2008). Long axes
+ * are compared at half their resolution: at the border of what that keeps the weight is two fifths of its maximum, beyond it
+ * falls fast, and a filter takes most of what halving would fold down. Where there is fine texture and nothing else, the middle
+ * half is compared at full resolution instead, and shifts below half an axis are found; noise in which such texture is the only
+ * thing that both show can hide it. A large shift is found twice, the second time from the part that both images show. The window
+ * at the borders of both images stays where it is while the picture moves, and pulls a smooth picture towards no shift by up to a
+ * quarter of a voxel: the images themselves then decide, see shift_refinement.c.
  */
 #ifndef FV_PHASE_H
 #define FV_PHASE_H
