@@ -26,11 +26,14 @@ enum { ENOUGH = 1 << 24, LEAST = 16, LEVELS = 4, SAMPLES = 500000 };
 static const fv_param params[] = {
     FV_PARAM(registering, kind, .def = "rigid", .choices = "shift|rigid|similarity|affine|bspline",
              .doc = "what the transform may do: move; turn too; scale too; stretch and shear as well; or bend, by B-splines"),
-    FV_PARAM(
-        registering, metric, .def = "auto", .choices = "auto|phase|mean_squares|correlation|mutual_information",
-        .doc = "auto: phase for a shift between equal grids, else correlation; phase: the spectra of both, for a shift of any "
-               "size; mean_squares: both images have the same grey values; correlation: values of one are a line in those of the "
-               "other; mutual_information (Mattes): any relation, as between T1 and T2, or two stains"),
+    FV_PARAM(registering, metric, .def = "auto", .choices = "auto|phase|mean_squares|correlation|mutual_information",
+             .doc =
+                 "auto: phase for a shift between equal grids, else correlation; phase: the spectra of both, for a shift of any "
+                 "size (axes of 512 voxels and more at half resolution, unless both show only fine texture; strong noise can "
+                 "hide that "
+                 "this is so); mean_squares: both images have the same grey values; correlation: values of one are a line in "
+                 "those of the "
+                 "other; mutual_information (Mattes): any relation, as between T1 and T2, or two stains"),
     FV_PARAM(registering, init, .def = "center", .choices = "center|world|mass",
              .doc =
                  "where it begins: the middles of both grids upon each other, the images where they lie in the world, or their "
