@@ -158,17 +158,27 @@ static void put_arguments(const fv_table *table, bool image, fv_bytes *out) {
     fv__bytes_printf(out, image ? "" : "\"");
 }
 
-/* Place of the bracket that closes the call whose name begins there. */
-static const char *closing(const char *at) {
+/* Behind the text or comment that begins there; the same place: none does. */
+static const char *skip_text(const char *at) {
+    if (*at == '#') return at + strcspn(at, "\n");
+    if (*at != '"' && *at != '\'') return at;
+    char quote = *at;
+    for (at++; *at && *at != quote; at++) at += *at == '\\' && at[1];
+    return *at ? at + 1 : at;
+}
+
+/* Place of the bracket that closes the call whose name begins there; NULL: none. comma: what is before it is one. */
+static const char *closing(const char *at, bool *comma) {
     int depth = 0;
-    for (at = at ? strchr(at, '(') : NULL; at && *at; at++) {
-        if (*at == '"')
-            for (at++; *at && *at != '"'; at++) at += *at == '\\' && at[1];
-        else if (*at == '#')
-            at += strcspn(at, "\n") - 1;
-        if (!*at) return NULL;
-        depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
-        if (!depth) return at;
+    for (*comma = false; at && *at;) {
+        const char *next = skip_text(at);
+        if (next == at) {
+            depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
+            if (depth <= 0 && (*at == ')' || *at == ']')) return depth ? NULL : at;
+            next = at + 1;
+        }
+        if (*at != '#' && !strchr(" \t\r\n", *at)) *comma = *at == ',';
+        at = next;
     }
     return NULL;
 }
@@ -187,12 +197,13 @@ static const char *place_of(const char *text, fv_span span) {
 static fv_status complete(fv_pipeline *p, const fv_expr *call, const fv_table *table, fv_error *error) {
     bool        image = fv__op_find(call->text)->result == FV_KIND_IMAGE;
     fv_bytes    told = { 0 };
-    const char *text = (char *)p->text.data, *end = closing(place_of(text, call->text_span));
+    bool        comma;
+    const char *text = (char *)p->text.data, *end = closing(place_of(text, call->text_span), &comma);
     fv_status   status = end ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "the call of %s is not found in the text", call->text);
     if (status == FV_OK) {
         put_arguments(table, image, &told);
         fv__log_verbose("%s: a first run says%.*s", call->text, (int)told.size - 1, (char *)told.data + 1);
-        char *all = fv__sprintf("%.*s%.*s%s", (int)(end - text), text, (int)told.size, (char *)told.data, end);
+        char *all = fv__sprintf("%.*s%.*s%s", (int)(end - text), text, (int)told.size - comma, (char *)told.data + comma, end);
         fv__bytes_clear(&p->text);
         status = fv_pipeline_add(p, p->name, all, error);
         free(all);
@@ -208,6 +219,7 @@ fv_status fv__first_run(fv_pipeline *p, const fv_run_options *options, bool cons
     for (int i = 0; consent && !p->first_run && i < MOST && p->program && (call = find_call(p->program, &statement)); i++) {
         fv_result *result = NULL;
         bool       scalar;
+        fv_span    place = call->text_span;
         fv_status  status = run_first(p, options, &result, error);
         if (status == FV_OK && !(result && fv_result_printed(result) && fv_result_printed_table(result, 0, &scalar)->nrows))
             status = fv_fail(error, FV_ERROR_INPUT, "the first run of %s told nothing about its result", call->text);
@@ -215,6 +227,9 @@ fv_status fv__first_run(fv_pipeline *p, const fv_run_options *options, bool cons
         if (status != FV_OK) *failed = result;
         if (status != FV_OK) return status;
         fv_result_free(result);
+        const fv_expr *next = find_call(p->program, &statement);
+        if (next && next->text_span.line == place.line && next->text_span.column == place.column)
+            return fv_fail(error, FV_ERROR_INTERNAL, "what the first run of %s told does not complete it", next->text);
     }
     return FV_OK;
 }

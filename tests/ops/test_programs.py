@@ -256,6 +256,10 @@ def a_first_run_finds_the_columns_of_a_table(folder):
     assert go(folder, json_table + ")").stdout.split() == ["a", "b", "1", "x", "2", "y"]
     assert go(folder, json_table + ', columns = "*")').stdout.split() == ["name", "kind", "a", "int", "b", "text"]
     assert "columns" in run("plan", "-e", table + "t", folder=folder, code=2).stderr
+    # what looks like brackets in comments and in texts of either kind, and a comma at the end
+    for rest in (" # (so)\n)", ", # (so\n)", ", word = 'a) \\' \" (')", ', word = "b) \\" \' (",\n # it\'s\n )', " , )"):
+        told = go(folder, json_table.replace("{input}", "{input} {word}" if "word" in rest else "{input}") + rest).stdout.split()
+        assert told == ["a", "b", "1", "x", "2", "y"], (rest, told)
 
 
 @test
