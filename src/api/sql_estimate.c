@@ -55,9 +55,10 @@ static const char *find(const char *p, const char *end, const char *word) {
         }
         if (*p == ')' && *word == ')' && !depth) return p;
         depth += (*p == '(') - (*p == ')');
+        if (depth || (size_t)(end - p) < n || sqlite3_strnicmp(p, word, (int)n) != 0) continue;
         bool apart = !isalpha((unsigned char)*word) || (!isalnum((unsigned char)before) && before != '_' && before != '.' &&
                                                         !isalnum((unsigned char)p[n]) && p[n] != '_');
-        if (!depth && apart && (size_t)(end - p) >= n && !sqlite3_strnicmp(p, word, (int)n)) return p;
+        if (apart) return p;
     }
     return end;
 }
