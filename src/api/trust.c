@@ -83,6 +83,13 @@ bool fv__text_trusted(const void *text, size_t size) {
     return trusted;
 }
 
+/* A line of the list, whatever the name holds. */
+static void put_line(fv_bytes *list, const char *hex, const char *name) {
+    fv__bytes_printf(list, "%s  ", hex);
+    for (const char *c = name; *c; c++) fv__bytes_append(list, (unsigned char)*c < 32 ? "?" : c, 1);
+    fv__bytes_append(list, "\n", 1);
+}
+
 /* The list without the text's line, and with a new one if it is trusted now. */
 static fv_status change_list(const char *path, const fv_pipeline *p, bool trusted, fv_error *error) {
     fv_bytes list = { 0 };
@@ -98,7 +105,7 @@ static fv_status change_list(const char *path, const fv_pipeline *p, bool truste
     if (status == FV_OK) {
         list.size = strlen((char *)list.data);
         if (list.size && list.data[list.size - 1] != '\n') fv__bytes_append(&list, "\n", 1);
-        if (trusted) fv__bytes_printf(&list, "%s  %s\n", hex, name ? name : p->name);
+        if (trusted) put_line(&list, hex, name ? name : p->name);
         status = fv__path_make_folders(folder, error);
     }
     if (status == FV_OK) status = fv__file_write_all(made, list.data, list.size, true, error);
