@@ -142,8 +142,15 @@ static int column_named(const fv_table *table, const char *name) {
     return -1;
 }
 
+/* Whether a name that a program printed is one word of a text, and nothing else in it. */
+static bool is_plain(const char *name) {
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 32 || strchr("\"\\,:{}", *c)) return false;
+    return *name != 0;
+}
+
 /* Arguments that say what the rows tell: name by name for a table, and as they are for an image. */
-static void put_arguments(const fv_table *table, bool image, fv_bytes *out) {
+static fv_status put_arguments(const fv_table *table, bool image, fv_bytes *out, fv_error *error) {
     int name = column_named(table, "name"), kind = column_named(table, "kind"), n = table->type.ncolumns, written = 0;
     fv__bytes_printf(out, image ? "" : ", columns = \"");
     for (int64_t row = 0; row < table->nrows && name >= 0 && kind >= 0; row++) {
@@ -152,10 +159,13 @@ static void put_arguments(const fv_table *table, bool image, fv_bytes *out) {
             fv__bytes_printf(out, ", %s = %s", first, second);
         else if (!image && row && !strcmp(first, table->cell[name].text))
             break;
+        else if (!image && !is_plain(first))
+            return fv_fail(error, FV_ERROR_INPUT, "a column is named \"%s\", which no first run can find; say columns", first);
         else if (!image)
             fv__bytes_printf(out, "%s%s:%s", written++ ? ", " : "", first, second);
     }
     fv__bytes_printf(out, image ? "" : "\"");
+    return FV_OK;
 }
 
 /* Behind the text or comment that begins there; the same place: none does. */
@@ -200,8 +210,8 @@ static fv_status complete(fv_pipeline *p, const fv_expr *call, const fv_table *t
     bool        comma;
     const char *text = (char *)p->text.data, *end = closing(place_of(text, call->text_span), &comma);
     fv_status   status = end ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "the call of %s is not found in the text", call->text);
+    if (status == FV_OK) status = put_arguments(table, image, &told, error);
     if (status == FV_OK) {
-        put_arguments(table, image, &told);
         fv__log_verbose("%s: a first run says%.*s", call->text, (int)told.size - 1, (char *)told.data + 1);
         char *all = fv__sprintf("%.*s%.*s%s", (int)(end - text), text, (int)told.size - comma, (char *)told.data + comma, end);
         fv__bytes_clear(&p->text);

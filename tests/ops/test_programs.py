@@ -256,6 +256,11 @@ def a_first_run_finds_the_columns_of_a_table(folder):
     assert go(folder, json_table + ")").stdout.split() == ["a", "b", "1", "x", "2", "y"]
     assert go(folder, json_table + ', columns = "*")').stdout.split() == ["name", "kind", "a", "int", "b", "text"]
     assert "columns" in run("plan", "-e", table + "t", folder=folder, code=2).stderr
+    for name in ('x", shell = true', "a{b}", "a:b", "a, b", "a\\b", "a\nb"):  # no part of the text
+        script(folder, f"print({json.dumps([{name: 1}])!r})")
+        refused = go(folder, json_table + ")", code=1)
+        assert "say columns" in refused.stderr, refused.stderr
+    script(folder, 'print(\'[{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]\')')
     # what looks like brackets in comments and in texts of either kind, and a comma at the end
     for rest in (" # (so)\n)", ", # (so\n)", ", word = 'a) \\' \" (')", ', word = "b) \\" \' (",\n # it\'s\n )', " , )"):
         told = go(folder, json_table.replace("{input}", "{input} {word}" if "word" in rest else "{input}") + rest).stdout.split()
