@@ -177,6 +177,8 @@ static fv_status make_request(const fv_units_engine *e, const fv_units_options *
     if (pilot->local) {
         pilot->cluster.cpus = needs.cpus;
         pilot->cluster.nodes = smaller(larger((asked->workers ? asked->workers : here) / needs.cpus, 1), left);
+        if (asked->memory_bound && needs.memory)
+            pilot->cluster.nodes = smaller(pilot->cluster.nodes, larger(asked->memory_bound / needs.memory, 1));
         pilot->cluster.memory = asked->memory_bound / pilot->cluster.nodes;
     } else if (needs.memory)
         pilot->cluster.memory = larger(needs.memory, asked->memory_bound) + SPARE;
@@ -204,6 +206,7 @@ static fv_status run_once(const fv_units_engine *e, fv_units_options *options, f
         status = found;
     if (status == FV_OK) {
         if (!pilot.local) options->workers = MOST_CPUS; /* each agent knows what it has */
+        if (pilot.local && options->memory_bound) options->memory_bound = pilot.cluster.memory;
         status = bring_units(folder, NULL, options, state, error);
         fv_status ended = fv_pilot_stop(folder, &ignored);
         if (ended == FV_OK && (status == FV_OK || status == FV_ERROR_CANCELLED)) fv_pilot_forget(folder, &ignored);

@@ -290,9 +290,11 @@ static fv_status check_existing(const fv_units *s, fv_error *error) {
     for (int64_t u = 0; u < s->list.count && status == FV_OK && !s->options->overwrite; u++) {
         if (s->list.units[u].stand != FV_UNIT_WAITS) continue;
         char *output = fv__unit_output(&s->list, &s->list.units[u]);
-        if (output && fv__file_exists(output))
+        char *temporary = output ? fv__unit_temporary(output, &s->list.units[u]) : NULL;
+        if (output && fv__file_exists(output) && !fv__file_exists(temporary)) /* else it was being made when it was killed */
             status = fv_fail(error, FV_ERROR_USAGE, "%s exists and is not what this unit made; --overwrite replaces it", output);
         free(output);
+        free(temporary);
     }
     return status;
 }

@@ -60,6 +60,13 @@ def worker_processes_do_what_this_process_does(folder):
 
 
 @test
+def worker_processes_share_one_bound_of_memory(folder):
+    files = [f"x{n}" for n in range(6)]
+    run("each", "sh -c 'mkdir lock || exit 3; sleep 0.2; rmdir lock' {}", *files, "--engine", "processes", "-j", "3",
+        "--memory", "2G", "--bound", "3G", folder=folder)
+
+
+@test
 def mistakes_are_told(folder):
     for words, message in ((["--engine", "slurm", "--pilot", "p"], "leave out --engine"), (["--one-job"], "for --engine slurm"),
                            (["--engine", "processes", "--cpus", "99"], "asks for 99 processors")):
