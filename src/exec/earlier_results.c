@@ -15,7 +15,7 @@ static fv_status get(fv_results *base, int64_t index, const void **data, size_t 
     fv_hash             key = fv__key_result(r->node, r->pass, lattice, index);
     *data = NULL;
     *size = 0;
-    if (!fv__store_has(store, key)) return FV_OK; /* never put: empty */
+    if (!fv__store_has(store, key)) return fv__store_check_lost(store, key, error); /* never put: empty */
     if (pins->count == pins->capacity) {
         pins->capacity = pins->capacity ? 2 * pins->capacity : 8;
         pins->blobs = fv__realloc(pins->blobs, (size_t)pins->capacity * sizeof *pins->blobs);

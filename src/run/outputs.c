@@ -214,7 +214,18 @@ static bool has_mark(const char *folder, const fv_format *format) {
     return there;
 }
 
-/* Whether it holds only what a killed run may have left in it: hidden temporaries, images inside the image, empty folders. */
+/* Whether it is such a file that was being written: "zarr.json.tmp17-1". */
+static bool is_growing_mark(const char *name, const fv_format *format) {
+    const char *end = strstr(name, ".tmp");
+    for (const char *p = format && end ? format->marks : NULL; p && *p;) {
+        size_t n = strcspn(p, " ");
+        if (n == (size_t)(end - name) && !strncmp(p, name, n)) return true;
+        p += n + strspn(p + n, " ");
+    }
+    return false;
+}
+
+/* Whether it holds only what a killed run may have left in it: temporaries, images inside the image, empty folders. */
 static bool only_ours(const char *folder, const fv_format *format) {
     DIR           *d = opendir(folder);
     struct dirent *entry;
@@ -222,6 +233,7 @@ static bool only_ours(const char *folder, const fv_format *format) {
     while (ours && (entry = readdir(d))) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || (*name == '.' && strstr(name, "fovea"))) continue;
+        if (is_growing_mark(name, format)) continue;
         char *inner = fv__sprintf("%s/%s", folder, name);
         ours = format && (has_mark(inner, format) || only_ours(inner, format));
         free(inner);

@@ -72,6 +72,7 @@ struct fv_store {
     int             open_packs;
     fv_entries      dropped; /* lines voided by another log than their own: offset is the time */
     fv_bytes        voids;   /* lines to be written before all others; source 0: of the own log */
+    fv_bytes        lost;    /* keys of what was found damaged */
 
     pthread_mutex_t files; /* appending to own files */
     fv_pack         pack;

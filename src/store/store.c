@@ -123,6 +123,7 @@ void fv__store_close(fv_store *store) {
     fv__bytes_release(&store->dirty);
     fv__bytes_release(&store->lines);
     fv__bytes_release(&store->voids);
+    fv__bytes_release(&store->lost);
     pthread_mutex_destroy(&store->lock);
     pthread_mutex_destroy(&store->files);
     pthread_mutex_destroy(&store->committing);
@@ -276,21 +277,36 @@ int64_t fv__store_resident(fv_store *store) {
 
 /* ---------------------------------------------------------------- getting */
 
+static fv_status damaged(const fv_store *store, fv_hash key, fv_error *error) {
+    char text[33];
+    fv__hash_format(key, text);
+    return fv_fail(error, FV_ERROR_INPUT, "the result %s in the store %s is damaged and has to be made again", text,
+                   store->folder);
+}
+
+static bool is_lost(const fv_store *store, fv_hash key) { /* lock held */
+    const fv_hash *lost = (const void *)store->lost.data;
+    for (size_t i = 0; i < store->lost.size / sizeof *lost; i++)
+        if (!memcmp(&lost[i], &key, sizeof key)) return true;
+    return false;
+}
+
+fv_status fv__store_check_lost(fv_store *store, fv_hash key, fv_error *error) {
+    pthread_mutex_lock(&store->lock);
+    bool lost = is_lost(store, key);
+    pthread_mutex_unlock(&store->lock);
+    return lost ? damaged(store, key, error) : FV_OK;
+}
+
 static fv_status pin_key(fv_store *store, fv_hash key, fv_entry **entry, fv_error *error) { /* lock held */
     char text[33];
     *entry = find(store, key);
     fv__hash_format(key, text);
+    if (!*entry && is_lost(store, key)) return damaged(store, key, error);
     if (!*entry) return fv_fail(error, FV_ERROR_INTERNAL, "the store %s has no result %s", store->folder, text);
     if ((*entry)->pins == UINT16_MAX) return fv_fail(error, FV_ERROR_INTERNAL, "too many users of the result %s", text);
     fv__store_pin(store, *entry);
     return FV_OK;
-}
-
-static fv_status damaged(fv_store *store, const fv_entry *entry, fv_error *error) {
-    char text[33];
-    fv__hash_format(entry->key, text);
-    return fv_fail(error, FV_ERROR_INPUT, "the result %s in the store %s is damaged and has to be made again", text,
-                   store->folder);
 }
 
 /* Bytes of an entry, from its pack here (fd) or elsewhere. */
@@ -319,7 +335,7 @@ static fv_status load(fv_store *store, fv_entry *entry, int fd, void *data, fv_e
     }
     uint64_t content = fv__hasher_finish(&hasher).low;
     if (!data) free(piece);
-    if (status == FV_ERROR_INPUT || (status == FV_OK && content != entry->content)) return damaged(store, entry, error);
+    if (status == FV_ERROR_INPUT || (status == FV_OK && content != entry->content)) return damaged(store, entry->key, error);
     return status;
 }
 
@@ -331,6 +347,7 @@ static void give_up(fv_store *store, fv_entry *entry) {
     if (!(entry->flags & FV_ENTRY_FORGOTTEN)) {
         voids = entry->flags & FV_ENTRY_LOGGED;
         if (voids) fv__store_void(store, entry);
+        fv__bytes_append(&store->lost, &entry->key, sizeof entry->key);
         fv__store_forget(store, entry, &debris);
     }
     fv__store_unpin_held(store, entry, &debris);
@@ -342,7 +359,7 @@ static void give_up(fv_store *store, fv_entry *entry) {
 static fv_status read_whole(fv_store *store, fv_entry *entry, void *data, fv_error *error) {
     int       fd;
     fv_status status = fv__source_enter(store, entry->file, &fd, error);
-    if (status == FV_ERROR_INPUT) return damaged(store, entry, error); /* no pack there */
+    if (status == FV_ERROR_INPUT) return damaged(store, entry->key, error); /* no pack there */
     if (status != FV_OK) return status;
     status = load(store, entry, fd, data, error);
     fv__source_leave(store, entry->file);
@@ -392,7 +409,7 @@ fv_status fv__store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *e
     while (entry->flags & FV_ENTRY_LOADING) wait_for_loader(store, entry);
     if (entry->size && !entry->data) {
         if (entry->flags & FV_ENTRY_FORGOTTEN)
-            status = damaged(store, entry, error);
+            status = damaged(store, entry->key, error);
         else
             status = make_resident(store, entry, error);
     }
@@ -435,7 +452,7 @@ static fv_status read_part(fv_store *store, fv_entry *entry, bool verified, size
         status = read_bytes(store, entry, fd, offset, data, size, error);
         fv__source_leave(store, entry->file);
     }
-    return status == FV_ERROR_INPUT ? damaged(store, entry, error) : status;
+    return status == FV_ERROR_INPUT ? damaged(store, entry->key, error) : status;
 }
 
 fv_status fv__store_read(fv_store *store, fv_hash key, size_t offset, void *data, size_t size, fv_error *error) {

@@ -66,6 +66,8 @@ fv_status fv__store_put(fv_store *store, fv_hash key, void *buffer, size_t size,
 /* The same for what other processes get in another way: a shared store shows it to them only once it is committed. */
 fv_status fv__store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
 bool      fv__store_has(fv_store *store, fv_hash key);
+/* An error if it was there and another thread has found it damaged, so that nobody takes it for one that never was. */
+fv_status fv__store_check_lost(fv_store *store, fv_hash key, fv_error *error);
 /* The same from memory alone: never looks at what other processes may have put since, and never waits. With a home it is always
  * false, since only what was given there counts. */
 bool fv__store_knows(fv_store *store, fv_hash key);
