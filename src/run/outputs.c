@@ -513,6 +513,15 @@ static fv_status sync_temporaries(fv_outputs *outputs, fv_output *const *there, 
     return status;
 }
 
+/* The folder of an output inside another one is away for a moment while that one is replaced. */
+static fv_status sync_name(const char *path, fv_error *error) {
+    size_t    around = fv__format_around(path);
+    int       lock = around ? lock_neighbours(path, around) : -1;
+    fv_status status = fv__path_sync_folder(path, error);
+    if (lock >= 0) close(lock);
+    return status;
+}
+
 /* The names are durable when the folders are; most outputs of a run lie in one. */
 static void name_outputs(fv_outputs *outputs, fv_output *const *there, int count) {
     char    *folder = NULL;
@@ -522,7 +531,7 @@ static void name_outputs(fv_outputs *outputs, fv_output *const *there, int count
         size_t      length = path ? (size_t)(fv__path_name(path) - path) : 0;
         bool        same = folder && path && strlen(folder) == length && !strncmp(folder, path, length);
         bool        local = folder && !fv__is_remote(folder);
-        if (local && !same) keep_failure(outputs, fv__path_sync_folder(there[i - 1]->path, &error), &error);
+        if (local && !same) keep_failure(outputs, sync_name(there[i - 1]->path, &error), &error);
         if (!path) break;
         if (!same) {
             free(folder);
