@@ -4,6 +4,8 @@
     bench/report.py [tasks ...]        # 100000 and 1000000 if left out
 
 The run is watched every half second by another process. What both take is processor time, which a busy machine changes least.
+The last column is the median and the longest time from a turn of the wheel until a drawing is shown larger, in Chromium where
+`scripts/bootstrap.sh browser` has set it up.
 """
 import math
 import os
@@ -15,7 +17,33 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+from browser import Page  # noqa: E402
+from fovea_test import FOVEA, Skip  # noqa: E402
+
+ZOOM = """(async () => {
+    const times = [], frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    for (const drawing of document.querySelectorAll("svg.zoom"))
+        for (let turn = 0; turn < 10; turn++) {
+            drawing.scrollIntoView();
+            await frame();
+            const place = drawing.getBoundingClientRect(), begin = performance.now();
+            drawing.dispatchEvent(new WheelEvent("wheel", { deltaY: -100, ctrlKey: true, clientX: place.x + 50,
+                                                            clientY: place.y + 20, bubbles: true, cancelable: true }));
+            await frame();
+            times.push(performance.now() - begin);
+        }
+    return times;
+})()"""
+
+
+def zoom(page):
+    try:
+        with Page(page.as_uri(), ready="true") as shown:
+            times = sorted(shown.evaluate(ZOOM))
+    except Skip as missing:
+        return f"not zoomed: {missing}"
+    return f"{times[len(times) // 2]:.0f} ms, {times[-1]:.0f} ms"
 
 
 def processor(process):
@@ -45,14 +73,15 @@ def measure(tasks):
         begin = time.monotonic()
         drawn = processor(start(folder, "report", "-o", "report.html"))
         took = time.monotonic() - begin
-        size = pathlib.Path(folder, "report.html").stat().st_size
+        page = pathlib.Path(folder, "report.html")
+        size, zoomed = page.stat().st_size, zoom(page)
     print(f"{tasks:9} {seconds:8.1f} s {run_cost:8.2f} s {watch_cost:8.3f} s {100 * watch_cost / seconds:6.2f} % "
-          f"{took:8.2f} s {drawn:8.2f} s {size / 1e6:8.2f} MB", flush=True)
+          f"{took:8.2f} s {drawn:8.2f} s {size / 1e6:8.2f} MB   {zoomed}", flush=True)
 
 
 def main():
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    print("    tasks   run took  processor   watching  of the run's time  report   processor      size")
+    print("    tasks   run took  processor   watching  of the run's time  report   processor      size   zooming")
     for tasks in map(int, sys.argv[1:] or ["100000", "1000000"]):
         measure(tasks)
     print(f"most memory of a process: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MiB")
