@@ -150,10 +150,9 @@ static bool holds(const char *path, const char *text, bool consent) {
 
 /* Never such that others can write it, whatever the user's umask is. */
 static fv_status write_manifest(const char *path, const char *text, fv_error *error) {
-    static int number;
-    char      *temporary = fv__sprintf("%s.%d-%d", path, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
-    fv_status  status = fv__path_remove(temporary, error);
-    int        fd = status == FV_OK ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
+    char     *temporary = fv__sprintf("%s.%d-%.0f", path, (int)getpid(), fv__now() * 1e9);
+    fv_status status = fv__path_remove(temporary, error);
+    int       fd = status == FV_OK ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
     if (status == FV_OK && fd < 0) status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", temporary, strerror(errno));
     if (fd >= 0) {
         status = fv__file_write_at(fd, text, strlen(text), 0, path, error);
