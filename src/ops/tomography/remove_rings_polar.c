@@ -1,5 +1,6 @@
 /* remove_rings_polar: rings about the axis of rotation, taken out of reconstructed slices. */
 #include "base/math.h"
+#include "kernels/find_place.h"
 #include "op/kernels.h"
 #include "op/op.h"
 #include "op/scratch.h"
@@ -69,29 +70,10 @@ static size_t scratch(const fv_need *n) {
     return lay_out(n, &w, NULL);
 }
 
+FV_FIND_PLACE(find_place, float)
+
 /* The middle one of n values, which are reordered; of an even number the lower one. */
-static float middle(float *v, int64_t n) {
-    int64_t low = 0, high = n - 1, k = (n - 1) / 2;
-    while (low < high) {
-        float   pivot = v[(low + high) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (v[i] < pivot) i++;
-            while (pivot < v[j]) j--;
-            if (i > j) break;
-            float swap = v[i];
-            v[i++] = v[j];
-            v[j--] = swap;
-        }
-        if (k <= j)
-            high = j;
-        else if (k >= i)
-            low = i;
-        else
-            break;
-    }
-    return v[k];
-}
+static float middle(float *v, int64_t n) { return find_place(v, n, (n - 1) / 2); }
 
 /* Rays from the middle; NaN outside the slice. */
 static void to_polar(const work *w) {

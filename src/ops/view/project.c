@@ -1,5 +1,6 @@
 /* project: one value for every line of voxels along an axis. */
 #include "base/exact_sum.h"
+#include "kernels/find_place.h"
 #include "op/axes.h"
 #include "op/kernels.h"
 #include "op/op.h"
@@ -218,28 +219,7 @@ static void add_squares(const lines *l, fv_dtype dtype, const sums *s) {
     for (int64_t i = 0; i < l->count; i++) s->sum[i] = sqrt(s->rest[i] / (double)l->depth);
 }
 
-/* Brings the value to place k that would be there if all were sorted, with none larger before it (C. A. R. Hoare's find). */
-static double find_place(double *values, int64_t count, int64_t k) {
-    for (int64_t low = 0, high = count - 1; low < high;) {
-        double  pivot = values[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (values[i] < pivot) i++;
-            while (pivot < values[j]) j--;
-            if (i > j) break;
-            double other = values[i];
-            values[i++] = values[j];
-            values[j--] = other;
-        }
-        if (k <= j)
-            high = j;
-        else if (k >= i)
-            low = i;
-        else
-            break;
-    }
-    return values[k];
-}
+FV_FIND_PLACE(find_place, double)
 
 /* The middle of a line's values, or the mean of the two in the middle; nan if there is one, as numpy does. */
 static double middle(double *values, int64_t count) {
