@@ -87,6 +87,13 @@ static fv_status choose_shard(fv_zarr_design *design, const fv_image_file *file,
 
 /* ---------------------------------------------------------------- compression and version */
 
+/* Without a word on it, integers are packed by zstd and floating-point numbers by blosc (lz4): bytes of equal weight side by side
+ * pack better than numbers as they are, in half the time. A level alone is zstd's. */
+static int usual_choice(const fv_image_file *file) {
+    bool said = file->options->level || (file->options->compression && *file->options->compression);
+    return !said && !fv_dtype_is_integer(file->type->dtype) && file->type->dtype != FV_BOOL;
+}
+
 static fv_status choose_codec(fv_zarr_design *design, const fv_image_file *file, fv_error *error) {
     static const struct {
         fv_zarr_packing packing;
@@ -99,6 +106,7 @@ static fv_status choose_codec(fv_zarr_design *design, const fv_image_file *file,
     int     index;
     int64_t level = file->options->level;
     FV_TRY(fv__compression_choose(&fv_format_zarr, file->options, &index, error));
+    if (!index) index = usual_choice(file);
     if (level < 0 || level > choices[index].most)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression has levels up to %d", (long long)level,
                        choices[index].most);

@@ -103,6 +103,31 @@ TEST(zarr_chunks_follow_the_stated_rule) {
     }
 }
 
+TEST(zarr_packs_integers_by_zstd_and_other_numbers_by_blosc_unless_told) {
+    static const struct {
+        fv_dtype    dtype;
+        const char *compression;
+        int64_t     level;
+        const char *name, *other;
+    } cases[] = { { FV_UINT16, NULL, 0, "zstd", "blosc" },    { FV_BOOL, NULL, 0, "zstd", "blosc" },
+                  { FV_FLOAT32, NULL, 0, "blosc", "gzip" },   { FV_COMPLEX64, "", 0, "blosc", "gzip" },
+                  { FV_FLOAT32, "zstd", 0, "zstd", "blosc" }, { FV_FLOAT64, NULL, 19, "zstd", "blosc" },
+                  { FV_FLOAT32, "gzip", 0, "gzip", "blosc" }, { FV_INT32, "blosc", 0, "blosc", "gzip" } };
+    for (int k = 0; k < FV_COUNT(cases); k++) {
+        test_image in = test_image_new(cases[k].dtype, 2, (int64_t[]){ 9, 11 });
+        char      *path = in_folder("usual.zarr");
+        fv_error   error = { 0 };
+        CHECK(fv__path_remove(path, NULL) == FV_OK);
+        fv_write_options options = { .compression = cases[k].compression, .level = cases[k].level };
+        CHECK_MESSAGE(test_write_file(path, &in, &options, 0, &error) == FV_OK, "%s", error.message);
+        char *text = load_text(path, "0/zarr.json");
+        CHECK_MESSAGE(strstr(text, cases[k].name) && !strstr(text, cases[k].other), "case %d: %s", k, text);
+        test_image_free(&in);
+        free(text);
+        free(path);
+    }
+}
+
 TEST(zarr_refuses_options_it_cannot_follow) {
     fv_image_type type;
     fv_writer    *writer;
