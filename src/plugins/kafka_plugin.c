@@ -21,8 +21,10 @@ struct fv_kafka_reader {
     fv_kafka_reader_options options;
     char                   *topic;
     bool                    paused, fatal;
-    int64_t                *ends; /* once: by partition, where it ends; -1: not given to us */
-    bool                   *over; /* once: by partition, it was reached */
+    bool                    looks_itself; /* the library looks by itself whether there is room for more */
+    int64_t                 taken;        /* bytes, since it was made to look */
+    int64_t                *ends;         /* once: by partition, where it ends; -1: not given to us */
+    bool                   *over;         /* once: by partition, it was reached */
     int                     npartitions;
     char                    why[FV_KAFKA_TEXT];
     double                  told;
@@ -215,6 +217,7 @@ static fv_kafka_reader *reader_open(const fv_kafka_reader_options *o, char *why)
     r->options = *o;
     r->topic = strdup(o->topic);
     rd_kafka_conf_set_opaque(conf, r);
+    r->looks_itself = rd_kafka_conf_set(conf, "fetch.queue.backoff.ms", "5", text, sizeof text) == RD_KAFKA_CONF_OK;
     if (!configure(conf, o, why)) {
         rd_kafka_conf_destroy(conf);
         reader_close(r);
@@ -286,6 +289,22 @@ static fv_kafka_news trouble(fv_kafka_reader *r, rd_kafka_message_t *m, char *wh
     return fatal ? FV_KAFKA_FAILED : FV_KAFKA_NOTHING;
 }
 
+/* The library stops fetching when `ahead` bytes wait, and an older one looks only once a second whether they have become fewer: a
+ * reader that is faster than that would starve. Any question to the broker of the partition makes it look. */
+static void keep_fetching(fv_kafka_reader *r, const rd_kafka_message_t *m) {
+    enum { PATIENCE = 20 }; /* milliseconds; the answer is of no interest */
+    int64_t low, high;
+    r->taken += (int64_t)m->len;
+    if (r->looks_itself || r->taken < r->options.ahead / 4) return;
+    r->taken = 0;
+    if (rd_kafka_get_watermark_offsets(r->client, r->topic, m->partition, &low, &high)) return;
+    if ((double)(high - m->offset) * (double)m->len < 0.5 * (double)r->options.ahead) return; /* no more can have waited */
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, r->topic, m->partition)->offset = RD_KAFKA_OFFSET_END;
+    rd_kafka_offsets_for_times(r->client, list, PATIENCE);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
 static fv_kafka_news reader_next(fv_kafka_reader *r, double seconds, fv_kafka_message *message, char *why) {
     *why = 0;
     if (r->options.once && is_over(r)) return FV_KAFKA_END;
@@ -303,6 +322,7 @@ static fv_kafka_news reader_next(fv_kafka_reader *r, double seconds, fv_kafka_me
                                    .time = kind == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? -1 : 1e-3 * (double)stamp,
                                    .held = m };
     take_headers(m, message);
+    keep_fetching(r, m);
     if (r->options.once && m->partition < r->npartitions && m->offset + 1 >= r->ends[m->partition]) r->over[m->partition] = true;
     return FV_KAFKA_MESSAGE;
 }
