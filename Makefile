@@ -57,6 +57,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	-scripts/bootstrap.sh slurm
 	-scripts/bootstrap.sh programs
 	-scripts/bootstrap.sh spark
+	-scripts/bootstrap.sh broker
 	-scripts/bootstrap.sh check
 	-scripts/bootstrap.sh wheel
 	-scripts/bootstrap.sh browser
