@@ -33,6 +33,8 @@ broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 num.partitions={partitions}
+log.retention.check.interval.ms=5000
+log.segment.delete.delay.ms=1000
 message.max.bytes=67108864
 replica.fetch.max.bytes=67108864
 """
