@@ -68,7 +68,12 @@ static const struct {
     { "or", "write | for or", false },
     { "not", "write ! for not", true },
     { "is", "write == for is", false },
+    { "for", "there are no loops: an operator works on whole images, read(\"*.tif\") on many, and --set sigma=1,2 tries several values",
+      true },
     { "in", "there are no loops; an operator works on the whole image", false },
+    { "if", "there is no if: where(condition, this, that) chooses for each voxel", true },
+    { "import", "nothing has to be imported: fovea ops lists the operators", true },
+    { "def", "there are no functions of your own: give the steps names, one a line", true },
 };
 
 /* Advice for what is often meant by a token that does not belong here. `before` is the token in front of it. */

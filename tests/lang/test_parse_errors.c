@@ -142,6 +142,20 @@ static const sample samples[] = {
       "  1 | a = 1 // 2 \\\n"
       "    |            ^\n"
       "  hint: a line goes on by itself inside brackets, after an operator, or when the next one starts with |>\n" },
+    /* what other languages begin with */
+    { "for i in a", "a.fov:1:5: error: expected an operator or the end of the line, found 'i'\n"
+                    "  1 | for i in a\n"
+                    "    |     ^\n"
+                    "  hint: there are no loops: an operator works on whole images, read(\"*.tif\") on many, and --set sigma=1,2 "
+                    "tries several values\n" },
+    { "if mean(a) > 3", "a.fov:1:4: error: expected an operator or the end of the line, found 'mean'\n"
+                        "  1 | if mean(a) > 3\n"
+                        "    |    ^~~~\n"
+                        "  hint: there is no if: where(condition, this, that) chooses for each voxel\n" },
+    { "import numpy", "a.fov:1:8: error: expected an operator or the end of the line, found 'numpy'\n"
+                      "  1 | import numpy\n"
+                      "    |        ^~~~~\n"
+                      "  hint: nothing has to be imported: fovea ops lists the operators\n" },
     /* bytes that are no text */
     { "a = \xff\xfe\x80", "a.fov:1:5: error: the byte 0xff is not UTF-8 text\n"
                           "  1 | a = ???\n"
