@@ -143,11 +143,6 @@ static const sample samples[] = {
       "    |            ^\n"
       "  hint: a line goes on by itself inside brackets, after an operator, or when the next one starts with |>\n" },
     /* what other languages begin with */
-    { "for i in a", "a.fov:1:5: error: expected an operator or the end of the line, found 'i'\n"
-                    "  1 | for i in a\n"
-                    "    |     ^\n"
-                    "  hint: there are no loops: an operator works on whole images, read(\"*.tif\") on many, and --set sigma=1,2 "
-                    "tries several values\n" },
     { "if mean(a) > 3", "a.fov:1:4: error: expected an operator or the end of the line, found 'mean'\n"
                         "  1 | if mean(a) > 3\n"
                         "    |    ^~~~\n"
@@ -246,7 +241,9 @@ static const sample samples[] = {
                   "  hint: write == to compare\n" },
     { "for i in x", "a.fov:1:5: error: expected an operator or the end of the line, found 'i'\n"
                     "  1 | for i in x\n"
-                    "    |     ^\n" },
+                    "    |     ^\n"
+                    "  hint: there are no loops: an operator works on whole images, read(\"*.tif\") on many, and --set sigma=1,2 "
+                    "tries several values\n" },
     { "a = True", "a.fov:1:5: error: 'True' means nothing here; expected true\n"
                   "  1 | a = True\n"
                   "    |     ^~~~\n" },
