@@ -9,7 +9,7 @@ typedef struct {
 static const fv_param params[] = {
     FV_PARAM(top, count, .def = "10", .min = 1, .max = 1e15, .doc = "how many rows"),
     FV_PARAM(top, by, .def = "",
-             .doc = "columns to sort by first, such as \"-volume\" for the largest; left out: the first rows of the table"),
+             .doc = "columns to sort by first, \"volume\" for the smallest and \"-volume\" for the largest first; left out: rows as they come"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to take rows from" }, FV_INPUT_END };
@@ -70,7 +70,7 @@ static const fv_column_doc columns[] = {
 const fv_op FV_OP(top) = {
     .name = "top",
     .family = "table",
-    .brief = "keep the first rows of a table, or those with the largest values",
+    .brief = "keep the first rows of a table, as it is or sorted",
     .also = "head, nlargest, nsmallest, limit",
     .version = 1,
     .inputs = inputs,
