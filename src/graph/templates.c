@@ -157,8 +157,8 @@ fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list 
                                "file = \"%s\": {%s} names an item, but this value is one for the whole run; leave it out",
                                template, word);
             if (is_of_items(word))
-                return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")",
-                               template, word);
+                return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")%s",
+                               template, word, axes && fv__axis_find(axes, "z") >= 0 ? "; {z} writes a file for each slice" : "");
             return fv_fail(error, FV_ERROR_USAGE,
                            "file = \"%s\": {%s} is neither stem, name, folder, path, index, a param of the pipeline nor an axis "
                            "of the image",

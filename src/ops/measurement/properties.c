@@ -106,7 +106,35 @@ static const char *objection(int which, const fv_image_type *labels, int nintens
                                           : "it is one of volumes; planes have perimeter and perimeter_crofton";
 }
 
+/* What scikit-image calls them. */
+static const struct {
+    const char *there, *here;
+} familiar[] = {
+    { "area", "voxels, or volume in units" },
+    { "area_bbox", "bbox" },
+    { "area_convex", "convex_volume" },
+    { "axis_major_length", "axis_lengths" },
+    { "axis_minor_length", "axis_lengths" },
+    { "bbox_area", "bbox" },
+    { "centroid_weighted", "weighted_centroid" },
+    { "convex_area", "convex_volume" },
+    { "equivalent_diameter_area", "equivalent_diameter" },
+    { "feret_diameter_max", "feret_max" },
+    { "intensity_max", "max" },
+    { "intensity_mean", "mean" },
+    { "intensity_min", "min" },
+    { "intensity_std", "std" },
+    { "major_axis_length", "axis_lengths" },
+    { "max_intensity", "max" },
+    { "mean_intensity", "mean" },
+    { "min_intensity", "min" },
+    { "minor_axis_length", "axis_lengths" },
+};
+
 static fv_status unknown(const char *word, fv_error *error) {
+    for (int i = 0; i < FV_COUNT(familiar); i++)
+        if (!strcmp(word, familiar[i].there))
+            return fv_fail(error, FV_ERROR_USAGE, "properties: there is no %s; it is called %s here", word, familiar[i].here);
     const char *names[FV_COUNT(known)];
     char        list[600] = "";
     for (int i = 0; i < FV_COUNT(known); i++) {
