@@ -177,9 +177,10 @@ static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
     const char *near = fv_nearest_word(argument->name, names, count);
     fv_bytes    list = { 0 };
     for (int i = 0; i < count; i++) fv__bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    char *hint = near ? fv__sprintf("did you mean %s?", near) : NULL;
-    fv__mistake(b, argument->name_span, FV_ERROR_USAGE, hint ? hint : fv__argument_hint(c->op, argument->name),
-                "%s has no argument %s; it takes %s", c->op->name, argument->name, count ? (char *)list.data : "none");
+    const char *known = fv__argument_hint(c->op, argument->name);
+    char       *hint = near && !known ? fv__sprintf("did you mean %s?", near) : NULL;
+    fv__mistake(b, argument->name_span, FV_ERROR_USAGE, known ? known : hint, "%s has no argument %s; it takes %s", c->op->name,
+                argument->name, count ? (char *)list.data : "none");
     free(hint);
     fv__bytes_release(&list);
     c->bad = true;

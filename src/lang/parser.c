@@ -68,7 +68,7 @@ static const struct {
     { "or", "write | for or", false },
     { "not", "write ! for not", true },
     { "is", "write == for is", false },
-    { "for", "there are no loops: an operator works on whole images, read(\"*.tif\") on many, and --set sigma=1,2 tries several values",
+    { "for", "there are no loops: an operator works on whole images, read(\"*.tif\") on many; --set sigma=1,2 tries two values",
       true },
     { "in", "there are no loops; an operator works on the whole image", false },
     { "if", "there is no if: where(condition, this, that) chooses for each voxel", true },

@@ -101,10 +101,18 @@ const char *fv__table_hint(const fv_op *op) {
     return NULL;
 }
 
+static bool has_geometry(const fv_op *op) {
+    for (const fv_param *p = op->params; p && p->name; p++)
+        if (p->kind == FV_PARAM_GEOMETRY) return true;
+    return false;
+}
+
 const char *fv__argument_hint(const fv_op *op, const char *name) {
+    if (name && has_geometry(op) && lists("center, rotation_center, cor, angles, theta, ang", name))
+        return "this belongs to the geometry: parallel(angles = range(0, 179), center = 319.5)";
     if (name && (op->sink || op->layout) && lists("spacing, pixel_size, voxel_size, pixelsize, resolution, units, unit", name))
         return "set_spacing(image, [2, 0.5, 0.5], \"um\") says how large the voxels are; files keep it";
-    if (strcmp(op->family, "statistics") != 0) return NULL;
+    if (strcmp(op->family, "statistics") != 0 || (name && !lists("axis, axes, dim, dims, along, keepdims", name))) return NULL;
     return "a statistic is one number of the whole image; project(image, \"z\", \"mean\") computes along an axis and gives an "
            "image";
 }

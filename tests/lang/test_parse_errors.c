@@ -242,8 +242,8 @@ static const sample samples[] = {
     { "for i in x", "a.fov:1:5: error: expected an operator or the end of the line, found 'i'\n"
                     "  1 | for i in x\n"
                     "    |     ^\n"
-                    "  hint: there are no loops: an operator works on whole images, read(\"*.tif\") on many, and --set sigma=1,2 "
-                    "tries several values\n" },
+                    "  hint: there are no loops: an operator works on whole images, read(\"*.tif\") on many; --set sigma=1,2 "
+                    "tries two values\n" },
     { "a = True", "a.fov:1:5: error: 'True' means nothing here; expected true\n"
                   "  1 | a = True\n"
                   "    |     ^~~~\n" },

@@ -53,5 +53,5 @@ const fv_op FV_OP(normalize) = {
     .unroll = unroll,
     .example = "normalize(phantom(\"cells\", [200, 200]), method = \"quantile\") * 255 |> convert(\"uint8\") |> "
                "write(\"stretched.png\")",
-    .see = "rescale equalize match_histogram quantile",
+    .see = "rescale equalize match_histogram quantile flatfield",
 };

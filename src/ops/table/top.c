@@ -8,8 +8,9 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(top, count, .def = "10", .min = 1, .max = 1e15, .doc = "how many rows"),
-    FV_PARAM(top, by, .def = "",
-             .doc = "columns to sort by first, \"volume\" for the smallest and \"-volume\" for the largest first; left out: rows as they come"),
+    FV_PARAM(
+        top, by, .def = "",
+        .doc = "columns to sort by first, \"volume\" for the smallest, \"-volume\" for the largest; left out: rows as they come"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to take rows from" }, FV_INPUT_END };
