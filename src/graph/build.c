@@ -27,8 +27,8 @@ value fv__from_error(builder *b, fv_span span, const fv_op *op, const fv_error *
 static void assign(builder *b, const fv_statement *statement) {
     value v = fv__evaluate(b, statement->value);
     if (fv__variables_find(&b->variables, statement->name)) {
-        fv__mistake(b, statement->name_span, FV_ERROR_USAGE, NULL, "%s has a value already; a name is given once",
-                    statement->name);
+        fv__mistake(b, statement->name_span, FV_ERROR_USAGE, "give the new value another name",
+                    "%s has a value already; a name is given once", statement->name);
         return;
     }
     if (v.kind == NODE && v.node->op && v.node->op->sink)

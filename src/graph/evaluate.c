@@ -80,8 +80,11 @@ static bool index_number(builder *b, const fv_expr *expr, double *number) {
         *number = v.literal.number;
         return true;
     }
+    bool image = v.kind == NODE && v.node->type.kind == FV_KIND_IMAGE;
     if (v.kind != BAD)
-        fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "an index must be a whole number, not a %s", fv__describe(&v));
+        fv__mistake(b, expr->span, FV_ERROR_USAGE,
+                    image ? "measure(mask, image) measures inside of a mask, and where(mask, image, 0) sets the rest to 0" : NULL,
+                    "an index must be a whole number, not %s %s", image ? "an" : "a", fv__describe(&v));
     return false;
 }
 

@@ -83,6 +83,9 @@ static const char *advice(const fv__token *token, const fv__token *before) {
         bool left = before->kind == FV__TOKEN_NAME && !strcmp(before->text, foreign_words[i].word);
         if (here || (left && foreign_words[i].before)) return foreign_words[i].hint;
     }
+    bool sign = before->kind == FV__TOKEN_SIGN && before->span.line == token->span.line;
+    if (sign && fv__token_is(token, "=") && before->span.column + before->span.length == token->span.column)
+        return "values do not change: give the new one a name, as in b = a + 1";
     if (!fv__token_is(token, "=") || (before->kind == FV__TOKEN_NAME && !strcmp(before->text, "param"))) return NULL;
     if (before->kind == FV__TOKEN_NAME && before[-1].kind == FV__TOKEN_SIGN && before[-1].span.line < before->span.line)
         return "the line before ends with an operator, so this one belongs to it";
@@ -97,8 +100,12 @@ static void *unexpected(parser *p, const char *expected) {
     return NULL;
 }
 
+/* `a[0:10] = 0` is meant to change a, all else to compare. */
 static void *misplaced_equals(parser *p) {
-    fv__diagnose(p->diagnostics, p->token->span, "write == to compare", "only a plain name can stand before '='");
+    bool part = fv__token_is(p->token - 1, "]");
+    fv__diagnose(p->diagnostics, p->token->span,
+                 part ? "values do not change: where(mask, this, that) makes a new image of two" : "write == to compare",
+                 "only a plain name can stand before '='");
     return NULL;
 }
 
