@@ -147,7 +147,8 @@ static fv_status open_name(reader *r, const char *name, fv_error *error) {
     char     message[FV_HDF5_MESSAGE];
     fv_dtype dtype = FV_UINT8;
     r->dataset = r->h5->open_dataset(r->file, name, &r->about, message);
-    if (!r->dataset) return fv_fail(error, FV_ERROR_INPUT, "%s: %s: %s", r->base.path, name, message);
+    if (!r->dataset)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: %s: %s; `fovea info` lists what the file holds", r->base.path, name, message);
     if (r->about.kind && !fv__hdf5_dtype(&r->about, &dtype)) r->about.kind = 0;
     if (r->about.ndim >= 1 && r->about.ndim <= FV_MAX_DIMS)
         fv_image_type_init(&r->base.type, dtype, r->about.ndim, r->about.shape);

@@ -180,7 +180,8 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     fv_bytes known = { 0 };
     for (int i = 0; i < fv__format_count(); i++) {
         const fv_format *candidate = fv__format_at(i);
-        if (writing ? candidate->layout != NULL : candidate->open != NULL) fv__bytes_printf(&known, " %s", candidate->extensions);
+        bool             fits = writing ? candidate->layout != NULL : candidate->open != NULL;
+        if (fits && *candidate->extensions) fv__bytes_printf(&known, " %s", candidate->extensions);
     }
     fv_fail(error, FV_ERROR_USAGE, "%s: no image format has this extension; known for %s:%s", path,
             writing ? "writing" : "reading", known.data ? (char *)known.data : "");
