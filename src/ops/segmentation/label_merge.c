@@ -121,6 +121,7 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
     merge     m = { 0 };
     cursor   *cursors;
     cursor  **heap = NULL;
+    if (chunks == 1) return FV_OK;
     fv_status status = FV_TAKE_ZEROED(cursors, (size_t)at_once * sizeof *cursors, error);
     if (status == FV_OK) status = FV_TAKE(heap, (size_t)at_once * sizeof *heap, error);
     if (status == FV_OK) status = fv__components_join(&m.joined, f, error);
