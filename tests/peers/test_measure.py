@@ -75,6 +75,12 @@ def labels_with_gaps_equal_regionprops():
 
 
 @test
+def thousands_of_labels_in_any_order_equal_regionprops():
+    rng = np.random.default_rng(5)
+    check(rng.permutation(np.repeat(np.arange(3000), 4)).reshape(100, 120).astype(np.int32), rng.integers(0, 4000, (100, 120)))
+
+
+@test
 def label_and_measure_in_one_pipeline_equal_regionprops():
     mask = np.random.default_rng(5).random((40, 50, 60)) < 0.2
     peer = skimage.measure.regionprops_table(ndimage.label(mask)[0], None, ("label", "area"))

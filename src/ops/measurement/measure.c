@@ -43,6 +43,7 @@ enum { INPUTS = 5 };
 #define TABLE_BYTES ((int64_t)8 << 20) /* objects gathered before a run is written */
 #define VALUE_BYTES 8                  /* of an intensity, at most */
 #define NUMBER_BYTES 10                /* of the number of a row, at most */
+#define FIRST_SLOTS 512                /* of the table, which grows: most chunks hold few objects */
 
 /* ---------------------------------------------------------------- inference */
 
@@ -124,6 +125,7 @@ typedef struct {
     int64_t         capacity, count; /* objects */
     char           *objects;
     fv_hash_table   table; /* of objects by label */
+    uint64_t        slots; /* that it can have */
     int32_t        *order;
     fv_stretch     *stretches;
     uint8_t        *record; /* room for one */
@@ -152,11 +154,11 @@ static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     int64_t some = TABLE_BYTES / (int64_t)g->plan.size, rows = 8 * n->region.size[n->region.ndim - 1];
     if (fv__windows_halo(&g->plan)) some = FV_MAX(some, FV_MIN(rows, 8 * some)); /* the rows that windows lie across */
     g->capacity = FV_MAX(FV_MIN(most_objects(n), some), 1);
-    int64_t slots = fv__hash_table_slots(g->capacity);
+    g->slots = (uint64_t)fv__hash_table_slots(g->capacity);
     g->most = fv__object_most_bytes(&g->plan, g->chunk.size, 0) + NUMBER_BYTES;
     g->objects = fv__scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
-    g->table.slot = fv__scratch_take(&pieces, slots * (int64_t)sizeof *g->table.slot);
-    g->table.mask = (uint64_t)slots - 1;
+    g->table.slot = fv__scratch_take(&pieces, (int64_t)(g->slots * sizeof *g->table.slot));
+    g->table.mask = FV_MIN(g->slots, FIRST_SLOTS) - 1;
     g->order = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
     g->stretches = fv__scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
     g->record = fv__scratch_take(&pieces, g->most);
@@ -198,7 +200,12 @@ static void sift(gather *g, int64_t root, int64_t count) {
 }
 
 static void sort_objects(gather *g) {
-    for (int64_t i = 0; i < g->count; i++) g->order[i] = (int32_t)i;
+    bool sorted = true; /* as label() numbers them */
+    for (int64_t i = 0; i < g->count; i++) {
+        g->order[i] = (int32_t)i;
+        sorted = sorted && (!i || object_at(g, i - 1)->label < object_at(g, i)->label);
+    }
+    if (sorted) return;
     for (int64_t i = g->count / 2 - 1; i >= 0; i--) sift(g, i, g->count);
     for (int64_t i = g->count - 1; i > 0; i--) {
         int32_t swap = g->order[0];
@@ -206,6 +213,17 @@ static void sort_objects(gather *g) {
         g->order[i] = swap;
         sift(g, 0, i);
     }
+}
+
+static void empty_table(gather *g) { memset(g->table.slot, 0, (g->table.mask + 1) * sizeof *g->table.slot); }
+
+/* Half of the slots stay free. */
+static void make_room(gather *g) {
+    if ((uint64_t)g->count < (g->table.mask + 1) / 2 || g->table.mask + 1 == g->slots) return;
+    g->table.mask = 2 * g->table.mask + 1;
+    empty_table(g);
+    for (int64_t i = 0; i < g->count; i++)
+        fv__hash_table_add(&g->table, false, fv__label_hash(object_at(g, i)->label), (uint32_t)i);
 }
 
 /* A run of records by label. Leaves the table empty. */
@@ -221,8 +239,8 @@ static void write_run(gather *g) {
         before = object->label;
     }
     fv__sorted_run_end(g->partial, begun);
-    memset(g->table.slot, 0, (g->table.mask + 1) * sizeof *g->table.slot);
     g->count = 0;
+    empty_table(g);
 }
 
 typedef struct {
@@ -246,6 +264,7 @@ static fv__object *find(gather *g, int64_t label) {
     fv__object *object = object_at(g, g->count);
     g->table.slot[place] = (uint32_t)++g->count;
     fv__object_start(&g->plan, object, label);
+    make_room(g);
     return object;
 }
 
@@ -257,10 +276,13 @@ static fv_status add_row(gather *g, const fv_run *r, const fv_block *labels, con
     int64_t     position[FV_MAX_DIMS], n = g->chunk.size[last];
     int64_t     count = fv__stretches(g->stretches, labels->dtype, fv__block_at(labels, row_position), n);
     const char *row[FV__CHANNELS];
+    size_t      size[FV__CHANNELS];
     fv__object *object = NULL;
-    for (int c = 0; c < g->plan.nchannels; c++)
+    for (int c = 0; c < g->plan.nchannels; c++) {
+        size[c] = fv_dtype_size(r->in[g->views.view[c].input]->dtype);
         row[c] = fv__view_row(&g->views, c, r->in[g->views.view[c].input], row_position, last + 1, g->row, n,
                               g->values + c * n * VALUE_BYTES);
+    }
     memcpy(position, row_position, sizeof position);
     for (int64_t i = 0; i < count; i++) {
         const fv_stretch *s = &g->stretches[i];
@@ -269,8 +291,7 @@ static fv_status add_row(gather *g, const fv_run *r, const fv_block *labels, con
             return fv_fail(error, FV_ERROR_INPUT, "labels holds %llu; labels must be below 2^63", (unsigned long long)s->label);
         if (!object || object->label != s->label) object = find(g, s->label);
         position[last] = row_position[last] + s->start;
-        for (int c = 0; c < g->plan.nchannels; c++)
-            values[c] = row[c] + (size_t)s->start * fv_dtype_size(r->in[g->views.view[c].input]->dtype);
+        for (int c = 0; c < g->plan.nchannels; c++) values[c] = row[c] + (size_t)s->start * size[c];
         fv__object_add(&g->plan, object, position, s->end - s->start, values);
     }
     return FV_OK;
