@@ -165,6 +165,8 @@ def _load(p, text, params):
         p.check(l.lib.fv_pipeline_add_file(p.pointer, os.fsencode(text), p.error))
     else:
         p.check(l.lib.fv_pipeline_add(p.pointer, b"fovea", text.encode(), p.error))
+    if params is not None and not hasattr(params, "items"):
+        raise TypeError(f"params must be a dictionary such as {{\"radius\": 12}}, not {type(params).__name__}")
     for name, value in (params or {}).items():
         several = isinstance(value, (list, tuple)) and not isinstance(value, str)
         words = [_word(v) for v in (value if several else [value])]

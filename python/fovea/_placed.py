@@ -105,7 +105,7 @@ class PlacedRun:
         """A function for a worker: takes part until the job is done, and gives a summary. memory: bytes that it may use."""
         options = [*(job.options() if job else []), "--workers", str(workers)]
         if memory:
-            options += ["--memory", f"{int(memory) >> 20}M"]
+            options += ["--memory", str(int(memory))]
         if self.run_options.overwrite:
             options += ["--overwrite"]
         return functools.partial(_placed_worker.work, command, self.folder, self.where, self.token, place, places, options,

@@ -87,7 +87,8 @@ def what_cannot_work_is_said_before_anything_is_computed(folder):
     other = folder / "another"
     other.write_text("#!/bin/sh\necho fovea 0.0.1\n")
     other.chmod(0o755)
-    for options, words in (({"command": str(other)}, "0.0.1"), ({"memory": "8M"}, "at least --memory")):
+    for options, words in (({"command": str(other)}, "0.0.1"), ({"memory": "8M"}, "at least --memory"),
+                           ({"memory": "1M"}, "at least --memory")):
         try:
             fovea.spark.run(session(), FOAM, **options)
             raise AssertionError("nothing was refused")
@@ -98,6 +99,8 @@ def what_cannot_work_is_said_before_anything_is_computed(folder):
         raise AssertionError("a mistake was not found")
     except fv.UsageError as error:
         assert "nothing" in str(error)
+    raises(fv.UsageError, "a session of Spark|not NoneType", lambda: fovea.spark.run(None, FOAM))
+    raises(TypeError, "dictionary", lambda: fovea.spark.run(session(), FOAM, 90))
     assert list(files(folder)) == ["another"]
 
 
@@ -178,6 +181,41 @@ def images_are_rows_and_measurements_are_rows(folder):
     counts = {row["item"]: row["count"] for row in table.filter("error IS NULL").groupBy("item").count().collect()}
     assert counts == {k: int((fv.array(np.load(folder / f"scan{k}.npy")) > 128).label().max()) for k in range(4)}
     assert fovea.spark.table(fv.run('measure(label(read("scan0.npy") > 128))')[0], session()).count() == counts[0]
+
+
+@there
+def images_that_differ_are_rows_of_one_frame(folder):
+    rng = np.random.default_rng(2)
+    images = [rng.integers(0, 255, (30, 20), np.uint8), rng.random((12, 16)).astype(np.float32), np.ones((4, 6, 8), np.uint8),
+              (rng.random((9, 9)) * 1j).astype(np.complex64), np.full((5, 5), np.nan, np.float32)]
+    for k, image in enumerate(images):
+        np.save(folder / f"scan{k}.npy", image)
+    frame = fovea.spark.read("scan*.npy", session(), partitions=1).orderBy("item").cache()
+    smooth = frame.transform(fovea.spark.apply("gaussian(image,\n  1)  # over two lines\n# the end"))
+    smooth = {row.item: row for row in smooth.collect()}
+    for k, image in enumerate(images):
+        found = np.frombuffer(smooth[k].bytes, smooth[k].dtype).reshape(smooth[k].shape)
+        assert np.array_equal(found, np.asarray(fv.array(image).gaussian(1)), equal_nan=True), k
+    text = "bright = image > 0.5\nmeasure(label(bright),\n  image)"
+    table = frame.transform(fovea.spark.apply(text)).collect()
+    errors = {row.item: row.error for row in table if row.error}
+    assert sum(row.item == 0 for row in table) == len(fv.array(images[0]).__gt__(0.5).label().measure().compute())
+    assert sorted(errors) == [2, 3] and "does not fit the columns" in errors[2] and "complex64" in errors[3], errors
+    measured = frame.filter("item = 2").transform(fovea.spark.apply(text)).collect()
+    assert measured and all(row.error is None for row in measured)
+
+
+@there
+def what_apply_cannot_do_is_said(folder):
+    np.save(folder / "scan.npy", np.zeros((8, 8), np.uint8))
+    frame = fovea.spark.read("scan.npy", session()).cache()
+    for text, words in (('write(image, "x.npy")', "fovea.spark.run"), ("x = gaussian(image, 2)", "last statement"),
+                        ("", "last statement"), ("gaussian(image, 2", "is never closed"), ("gausian(image, 2)", "did you mean")):
+        raises(fv.UsageError, words, lambda: frame.transform(fovea.spark.apply(text)))
+    numbers = session().range(3)
+    raises(fv.UsageError, "no column path", lambda: numbers.transform(fovea.spark.apply("mean(image)")))
+    raises(fv.UsageError, "no column path", lambda: fovea.spark.slices(numbers))
+    raises(fv.UsageError, "apply(text, dtype=", lambda: fovea.spark.apply("mean(image)")(iter([])))
 
 
 @there

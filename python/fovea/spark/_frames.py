@@ -3,6 +3,7 @@
 A row holds an image: `path`, `item` (its number in the collection), `shape`, `dtype`, `axes`, `spacing`, `units`, `angles`
 (degrees, of a tilt series), `bytes` (its voxels, last axis fastest, little-endian) and `error` (why it could not be read; then
 the others are empty). Executors need the package fovea in their Python."""
+import functools
 import json
 import os
 
@@ -96,12 +97,30 @@ def read(pattern, spark=None, partitions=None):
 
 # ---------------------------------------------------------------- applying
 
+def _is_text(text):
+    """Whether it is made of whole statements."""
+    from .._prepared import Pipeline
+    with Pipeline() as p:
+        try:
+            p.add(text)
+        except UsageError:
+            return False
+    return True
+
+
+@functools.lru_cache(maxsize=64)
 def _statements(text):
-    """The text with a name for what its last statement gives."""
+    """The text with a name for what its last statement gives. That may take several lines: it begins at the last line at which
+    both what lies before it and an assignment of the rest are whole."""
+    from .._prepared import Pipeline
     lines = text.strip().splitlines()
-    if not lines:
-        raise UsageError("apply needs an expression, such as gaussian(image, 2) |> label")
-    return "\n".join([*lines[:-1], "fovea_result = " + lines[-1]]) + "\n"
+    with Pipeline() as p:
+        p.add(text)  # says what is wrong with the text itself
+    for k in range(len(lines) - 1, -1, -1):
+        named = "\n".join([*lines[:k], "fovea_result = " + lines[k], *lines[k + 1:]]) + "\n"
+        if _is_text("\n".join(lines[:k])) and _is_text(named):
+            return named
+    raise UsageError("apply needs a text whose last statement is an expression, such as gaussian(image, 2) |> label")
 
 
 def _type_of(row):
@@ -126,7 +145,13 @@ def _result_type(text, row):
         p.check(l.lib.fv_pipeline_array(p.pointer, b"image", _type_of({**row, "bytes": None}), None, p.error))
         p.add(_statements(text))
         found = l.ValueType()
-        p.check(l.lib.fv_pipeline_type(p.pointer, b"fovea_result", found, p.error))
+        try:
+            p.check(l.lib.fv_pipeline_type(p.pointer, b"fovea_result", found, p.error))
+        except UsageError as problem:
+            if "gives no value" not in str(problem):
+                raise
+            raise UsageError("apply is for texts that give an image, a table or a number, and this one gives nothing: a pipeline "
+                             "that writes files is for fovea.spark.run") from None
         return found
 
 
@@ -185,6 +210,10 @@ def apply(text, dtype=None, ndim=2):
     gives a number gives a row with `value`. A row whose image cannot be computed has `error`.
     With dtype, the type of the images, and ndim, it is a function for `df.mapInArrow(f, f.schema)`."""
     def on_frame(frame):
+        if not hasattr(frame, "mapInArrow"):
+            raise UsageError("the columns of the result are not known: use df.transform(apply(text)), or for mapInArrow say what "
+                             "the images are, as in apply(text, dtype=\"uint8\", ndim=2)")
+        _check_columns(frame, ("units", "angles"))
         rows = frame.filter("error IS NULL").select("shape", "dtype", "axes", "spacing").head(1)
         if not rows:
             raise UsageError("there is no image in these rows from which the columns of the result could be known")
@@ -198,13 +227,34 @@ def apply(text, dtype=None, ndim=2):
     return on_batches
 
 
+def _check_columns(frame, spared=("angles",)):
+    """Whether its rows are images. spared: columns that may be missing."""
+    missing = [name for name in _NAMES if name not in frame.columns and name not in spared]
+    if missing:
+        raise UsageError(f"these rows are no images, as fovea.spark.read gives them: there is no column {', '.join(missing)}")
+
+
+def _fitting(rows, arrow):
+    """Rows under the columns of the result, or one that says why they do not fit there: images of one frame may differ."""
+    import pyarrow
+    others = [name for name in rows[0] if name not in arrow.names]
+    try:
+        if not others:
+            return _batch(rows, arrow)
+        why = f"column {', '.join(others)} is new"
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as problem:
+        why = str(problem)
+    return _batch([{"path": rows[0]["path"], "item": rows[0]["item"],
+                    "error": f"what this image gives does not fit the columns that follow from the first one: {why}"}], arrow)
+
+
 def apply_rows(batches, text, arrow):
     """In an executor: what becomes of rows of images."""
     for batch in batches:
         for row in batch.to_pylist():
             rows = _rows_of(text, row)
             if rows:
-                yield _batch(rows, arrow)
+                yield _fitting(rows, arrow)
 
 
 # ---------------------------------------------------------------- slices
@@ -234,6 +284,7 @@ def slice_rows(batches, axis, arrow):
 def slices(frame, axis="z"):
     """Images as rows, cut along an axis: a row for each slice, whose `item` is its place there. A slice of a tilt series along z
     has what one slice of the volume is reconstructed from."""
+    _check_columns(frame)
     return frame.mapInArrow(_there("slice_rows", axis, _arrow(IMAGE)), IMAGE)
 
 

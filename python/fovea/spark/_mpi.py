@@ -115,7 +115,7 @@ def work_on_ranks(sc, run, memory=None, ranks=None, command=None):
     hosts = [fact["host"] for fact in facts]
     memory = memory_of_worker(sc, facts, memory) * min(hosts.count(host) for host in hosts)  # a host's, which its ranks divide
     command = [facts[0]["command"], "work", run.folder, "--alone", "--engine", "mpi", "--quiet", "--workers",
-               str(cores_of_task(sc)), "--memory", f"{memory >> 20}M", *(["--overwrite"] if run.run_options.overwrite else [])]
+               str(cores_of_task(sc)), "--memory", str(memory), *(["--overwrite"] if run.run_options.overwrite else [])]
     try:
         _run(sc, n, command, run.where, {"FOVEA_MPI": "mpich"}, f"fovea-{run.token}", f"{run.name}, {n} ranks of MPI",
              run.look, refusal=2)

@@ -18,10 +18,15 @@ _settled = weakref.WeakSet()  # contexts whose executors have come
 
 def context_of(spark):
     """The SparkContext of a session."""
-    context = getattr(spark, "sparkContext", spark) if "connect" not in type(spark).__module__ else None
-    if context is None or not hasattr(context, "parallelize"):
+    if "connect" in type(spark).__module__:
         raise UsageError("workers are placed through a SparkContext, which a session of Spark Connect does not have: use a "
                          "session of the cluster itself")
+    context = getattr(spark, "sparkContext", spark)
+    if not hasattr(context, "parallelize"):
+        raise UsageError(f"the first argument must be a session of Spark, as SparkSession.builder.getOrCreate() gives it, not "
+                         f"{type(spark).__name__}")
+    if context._jsc is None:
+        raise UsageError("this session of Spark was stopped: SparkSession.builder.getOrCreate() makes a new one")
     from pyspark import cloudpickle
     cloudpickle.register_pickle_by_value(_placed_worker)  # executors may have no package to import it from
     return context
