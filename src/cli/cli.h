@@ -61,6 +61,7 @@ typedef struct fv_option {
     const char    *def;      /* default, as the user would write it; NULL: zero */
     double         min, max; /* INTEGER and NUMBER, inclusive; both 0: any */
     const char    *choices;  /* TEXT: "threads|processes|slurm"; NULL: any */
+    bool           once;     /* TEXT: twice is a mistake, and not a change of mind */
     const char    *doc;
 } fv_option;
 
@@ -73,6 +74,11 @@ typedef struct fv_option {
 #define FV_OPTION_END                                                                                                            \
     { .name = NULL }
 
+typedef struct fv_absent { /* an option that other commands have */
+    const char *name;      /* NULL ends the list */
+    const char *why;       /* this one has none, and what is done instead */
+} fv_absent;
+
 typedef struct fv_command {
     const char      *name, *brief;
     const char      *usage;       /* its arguments: "FILE...", "[NAME]"; NULL: none */
@@ -81,6 +87,7 @@ typedef struct fv_command {
     const char      *examples;    /* one a line */
     const fv_option *options;
     size_t           options_size;
+    const fv_absent *absent;                                 /* NULL: none */
     bool             hidden;                                 /* for engines and scripts: not in the list of commands */
     int (*run)(const void *options, int nargs, char **args); /* returns the exit status */
 } fv_command;

@@ -36,7 +36,7 @@ typedef struct {
 
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(stream_options),
-    FV_OPTION(stream_options, bind, .argument = "NAME=ADDRESS",
+    FV_OPTION(stream_options, bind, .argument = "NAME=ADDRESS", .once = true,
               .doc =
                   "where the frames come from that the text reads by this name: watch:FOLDER, kafka://HOST:PORT/TOPIC?group=NAME "
                   "or - for standard input. NAME is a variable of the text, its pattern or the folder of that"),
@@ -73,6 +73,13 @@ static const fv_option options[] = {
     FV_OPTION(stream_options, quiet, .letter = 'q', .doc = "no messages but errors"),
     FV_OPTION(stream_options, json, .doc = "print what happens as lines of JSON"),
     FV_OPTION_END,
+};
+
+static const fv_absent absent[] = {
+    { "engine", "a stream runs on the threads of one process. More of them share the partitions of a Kafka topic: start the same "
+                "command again, here or on other machines that share the folder, or as mpiexec -n 4 fovea stream ..." },
+    { "into", "results are written where the text says; start the stream in another folder instead" },
+    { NULL, NULL },
 };
 
 static void print_line(void *context, const char *line) {
@@ -194,5 +201,6 @@ const fv_command fv_cmd_stream = {
                 "python3 camera.py | fovea stream count.fov --bind scans=-",
     .options = options,
     .options_size = sizeof(stream_options),
+    .absent = absent,
     .run = run,
 };

@@ -29,8 +29,19 @@ static const fv_option *find_letter(const fv_command *command, char letter) {
     return NULL;
 }
 
+static const char *why_absent(const fv_command *command, const char *word, size_t length) {
+    for (const fv_absent *a = command->absent; a && a->name; a++)
+        if (strlen(a->name) + 2 == length && !strncmp(word, "--", 2) && !strncmp(word + 2, a->name, length - 2)) return a->why;
+    return NULL;
+}
+
 static int unknown(const fv_command *command, const char *word, int length) {
     enum { MOST = 64 };
+    const char *why = why_absent(command, word, (size_t)length);
+    if (why) {
+        fv_complain(command->name, "there is no %.*s here: %s", length, word, why);
+        return FV_EXIT_REFUSED;
+    }
     char        spellings[MOST][48], wrong[48];
     const char *candidates[MOST + 1] = { "--help" };
     int         count = 1;
@@ -103,6 +114,10 @@ static int set_value(const fv_command *command, const fv_option *option, void *o
             char expected[256] = "one of ";
             fv_choices_format(option->choices, expected + strlen(expected), sizeof expected - strlen(expected));
             return bad_value(command, option, value, expected);
+        }
+        if (option->once && *(const char **)field) {
+            fv_complain(command->name, "--%s can be given once; it is %s already", option->name, *(const char **)field);
+            return FV_EXIT_REFUSED;
         }
         *(const char **)field = value;
         return -1;

@@ -219,7 +219,7 @@ static fv_status put(fv_growing *g, fv_scan_file *scan, const fv_frame *frame, c
                      char **why, fv_error *error) {
     int64_t bytes = fv_image_type_bytes(type), offset = 0;
     if (type->ndim == FV_MAX_DIMS || fv__axis_find(type, g->options.axis) >= 0)
-        *why = fv__sprintf("a frame of this scan has no room for an axis %s", g->options.axis);
+        *why = fv__sprintf("it has an axis %s already, or too many; --scan takes a new one, such as t or z", g->options.axis);
     else if (!same_shape(&scan->type, type))
         *why = fv__sprintf("it has another shape or type than the first frame of its scan %s", scan->name);
     else if (scan->queued || (scan->length && frame->index >= scan->length))

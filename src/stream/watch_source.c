@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
@@ -82,19 +83,31 @@ static void note(watch_source *s, const char *name, bool told, double delay) {
 
 static int by_name(const void *a, const void *b) { return fv__natural_order(*(char *const *)a, *(char *const *)b); }
 
+/* Files that are there at the start, none of which fits the text: that is more often a mistake than meant so. */
+static void warn(const watch_source *s, const char *other) {
+    fv__log("fovea: no file in %s fits the pattern %s of the text so far; %s does not, for example", s->folder, s->pattern,
+            other);
+}
+
 static fv_status look(watch_source *s, fv_error *error) {
+    char    other[256] = ""; /* of a file that does not fit */
+    bool    first = !s->looked;
     DIR    *folder = opendir(s->folder);
     char  **names = NULL;
     int64_t n = 0;
     s->looked = fv__now();
     if (!folder) return fv_fail(error, FV_ERROR_INPUT, "the folder %s cannot be looked into: %s", s->folder, strerror(errno));
     for (const struct dirent *entry; (entry = readdir(folder));) {
-        if (entry->d_name[0] == '.' || !fv__pattern_fits(s->pattern, entry->d_name) || fv__seen_has(&s->given, entry->d_name, 0))
+        if (entry->d_name[0] == '.' || fv__seen_has(&s->given, entry->d_name, 0)) continue;
+        if (!fv__pattern_fits(s->pattern, entry->d_name)) {
+            snprintf(other, sizeof other, "%s", entry->d_name);
             continue;
+        }
         names = fv__realloc(names, (size_t)(n + 1) * sizeof *names);
         names[n++] = fv__strdup(entry->d_name);
     }
     closedir(folder);
+    if (first && !n && !s->given.nscans && *other) warn(s, other);
     if (n) qsort(names, (size_t)n, sizeof *names, by_name);
     for (int64_t i = 0; i < n; i++) {
         if (!find(s, names[i])) note(s, names[i], false, 0);
@@ -140,7 +153,8 @@ static bool is_complete(const watch_source *s, waiting *w, double now) {
     bool   still = w->told || age > STILL || age < -STILL;
     w->id = id;
     w->due = now + (w->told ? SETTLE : 0.2);
-    return same && still && id.size > 0;
+    bool full = id.size > 0 || (s->options.once && age > STILL); /* an empty one may be filled yet */
+    return same && still && full;
 }
 
 static fv_frame *take_due(watch_source *s) {
@@ -200,6 +214,7 @@ static void close_source(fv_frame_source *source) {
 
 fv_status fv__watch_source(const fv_source_options *options, const char *folder, const char *pattern, fv_frame_source **out,
                            fv_error *error) {
+    if (!*folder) return fv_fail(error, FV_ERROR_USAGE, "watch: names no folder; expected watch:FOLDER, as watch:incoming");
     if (!fv__path_is_folder(folder)) return fv_fail(error, FV_ERROR_INPUT, "there is no folder %s to watch", folder);
     watch_source *s = fv__calloc(sizeof *s);
     s->base = (fv_frame_source){ .next = next, .lag = lag, .close = close_source };
