@@ -137,7 +137,8 @@ typedef struct fv_live {     /* a pattern of the text that stands for one item o
     int64_t         rounds; /* solvers end after so many at most; 0: when the text says */
     const double   *angles; /* of its planes, as its frames tell; NaN: of one that does not tell; NULL: they tell none */
     int64_t         nangles;
-    bool           *asked; /* set when the text asks for them */
+    bool           *asked;  /* set when the text asks for them */
+    bool            shared; /* all workers work on one item at a time */
 } fv_live;
 
 /* For measuring: of every source whose axis has this name and length, only the middle `take` of it are used. */

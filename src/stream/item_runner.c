@@ -134,7 +134,8 @@ static fv_status resolve(fv_item_runner *r, fv_diagnostics *diagnostics, fv_erro
                          .rounds = r->rounds,
                          .angles = r->angles,
                          .nangles = r->nangles,
-                         .asked = &r->asked };
+                         .asked = &r->asked,
+                         .shared = r->threads > 1 };
     FV_TRY(fv__bindings_resolve(b, text->program, diagnostics, error));
     if (b->ncombinations > 1)
         return fv_fail(error, FV_ERROR_USAGE, "a stream has one value for each param; --set with several is for fovea run");
