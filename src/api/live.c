@@ -58,12 +58,31 @@ static void leaving(void *context, int partition) {
 
 /* ---------------------------------------------------------------- opening */
 
+/* The group of a stream whose address has none: the same for all processes of one folder, and of no other stream. It goes with
+ * the folder, so a stream that was forgotten begins anew. */
+static fv_status own_group(const fv_stream_run *run, char **group, fv_error *error) {
+    char     *path = fv__path_inside(run->folder, "group"), *mine = fv__sprintf("%s.%s", path, run->name);
+    char     *name = fv__sprintf("fovea-%s", run->name);
+    fv_bytes  text = { 0 };
+    fv_status status = fv__file_exists(path) ? FV_OK : fv__file_write_all(mine, name, strlen(name), true, error);
+    (void)!link(mine, path); /* whoever is first */
+    unlink(mine);
+    if (status == FV_OK) status = fv__file_read_all(path, 256, &text, error);
+    if (status == FV_OK) *group = fv__strdup((char *)text.data);
+    fv__bytes_release(&text);
+    free(name);
+    free(mine);
+    free(path);
+    return status;
+}
+
 static fv_status open_source(fv_stream_run *run, const fv_stream_options *o, const char *pattern, fv_error *error) {
     fv_source_options source = { .address = run->address,
                                  .names = &run->names,
                                  .most = o->most,
                                  .memory = run->room / 2,
                                  .config = o->kafka_config,
+                                 .group = run->group,
                                  .once = o->once,
                                  .scans = o->scan != NULL,
                                  .position = position,
@@ -181,6 +200,7 @@ static fv_status open_stream(fv_stream_run *run, fv_pipeline *p, fv_stream_optio
     FV_TRY(open_aside(run, o, error));
     if (o->metrics) FV_TRY(fv__stream_metrics_open(run, o->metrics, error));
     FV_TRY(open_log(run, error));
+    if (run->topic) FV_TRY(own_group(run, &run->group, error));
     return open_source(run, o, *pattern, error);
 }
 
@@ -205,6 +225,7 @@ static void close_stream(fv_stream_run *run) {
     free(run->folder);
     free(run->name);
     free(run->topic);
+    free(run->group);
     free(run->address);
     free(run->dead_folder);
 }

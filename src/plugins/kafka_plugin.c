@@ -19,14 +19,14 @@ struct fv_kafka_reader {
     rd_kafka_t             *client;
     rd_kafka_queue_t       *queue;
     fv_kafka_reader_options options;
-    char                   *topic;
+    char                   *topic, *group;
     bool                    paused, fatal;
     bool                    looks_itself; /* the library looks by itself whether there is room for more */
     int64_t                 taken;        /* bytes, since it was made to look */
     int64_t                *ends;         /* once: by partition, where it ends; -1: not given to us */
     bool                   *over;         /* once: by partition, it was reached */
     int                     npartitions;
-    char                    why[FV_KAFKA_TEXT];
+    char                    why[FV_KAFKA_TEXT], note[FV_KAFKA_TEXT];
     double                  told;
 };
 
@@ -137,11 +137,31 @@ static bool find_topic(rd_kafka_t *client, const char *brokers, const char *name
 
 /* ---------------------------------------------------------------- reading */
 
+/* The group has read some of these partitions before, and this stream has not: its text may be new and its group is not, which
+ * looks as if messages were missing. */
+static void note_group(fv_kafka_reader *r, rd_kafka_t *client, rd_kafka_topic_partition_list_t *unknown) {
+    enum { PATIENCE = 5000 }; /* milliseconds */
+    bool read = false;
+    if (!unknown->cnt || rd_kafka_committed(client, unknown, PATIENCE)) return;
+    for (int i = 0; i < unknown->cnt; i++) read = read || unknown->elems[i].offset > 0;
+    if (read)
+        snprintf(r->note, sizeof r->note,
+                 "the group %s has read some of this topic before, with another text, other options or in another folder, and "
+                 "goes on behind that; another group=NAME begins with the oldest message",
+                 r->group);
+}
+
 static void assign(fv_kafka_reader *r, rd_kafka_t *client, rd_kafka_topic_partition_list_t *list) {
+    rd_kafka_topic_partition_list_t *unknown = rd_kafka_topic_partition_list_new(list->cnt);
     for (int i = 0; i < list->cnt; i++) {
         int64_t at = r->options.position(r->options.context, list->elems[i].partition);
-        if (at >= 0) list->elems[i].offset = at;
+        if (at >= 0)
+            list->elems[i].offset = at;
+        else
+            rd_kafka_topic_partition_list_add(unknown, r->topic, list->elems[i].partition);
     }
+    note_group(r, client, unknown);
+    rd_kafka_topic_partition_list_destroy(unknown);
     if (r->options.once) {
         for (int p = 0; p < r->npartitions; p++) r->ends[p] = -1;
         for (int i = 0; i < list->cnt; i++) {
@@ -180,6 +200,7 @@ static void reader_close(fv_kafka_reader *r) {
     free(r->ends);
     free(r->over);
     free(r->topic);
+    free(r->group);
     free(r);
 }
 
@@ -194,7 +215,7 @@ static bool configure(rd_kafka_conf_t *conf, const fv_kafka_reader_options *o, c
            set(conf, "allow.auto.create.topics", "false", why) && set_number(conf, "fetch.message.max.bytes", fetch, why) &&
            set_number(conf, "fetch.max.bytes", fetch, why) && set(conf, "receive.message.max.bytes", "1000000000", why) &&
            set_number(conf, "queued.max.messages.kbytes", ahead / 1024 < 2000000 ? ahead / 1024 : 2000000, why) &&
-           set(conf, "queued.min.messages", "1000000", why) && set(conf, "fetch.wait.max.ms", "5", why) &&
+           set(conf, "queued.min.messages", "1000000", why) && set(conf, "fetch.wait.max.ms", "100", why) &&
            set(conf, "fetch.error.backoff.ms", "50", why) && set(conf, "session.timeout.ms", "10000", why) &&
            set(conf, "heartbeat.interval.ms", "1000", why) && set(conf, "reconnect.backoff.max.ms", "1000", why) &&
            set(conf, "topic.metadata.refresh.interval.ms", "10000", why) && /* partitions may be added */
@@ -216,6 +237,7 @@ static fv_kafka_reader *reader_open(const fv_kafka_reader_options *o, char *why)
     keep_memory(o->ahead);
     r->options = *o;
     r->topic = strdup(o->topic);
+    r->group = strdup(o->group);
     rd_kafka_conf_set_opaque(conf, r);
     r->looks_itself = rd_kafka_conf_set(conf, "fetch.queue.backoff.ms", "5", text, sizeof text) == RD_KAFKA_CONF_OK;
     if (!configure(conf, o, why)) {
@@ -307,6 +329,11 @@ static void keep_fetching(fv_kafka_reader *r, const rd_kafka_message_t *m) {
 
 static fv_kafka_news reader_next(fv_kafka_reader *r, double seconds, fv_kafka_message *message, char *why) {
     *why = 0;
+    if (*r->note) {
+        snprintf(why, FV_KAFKA_TEXT, "%s", r->note);
+        *r->note = 0;
+        return FV_KAFKA_NOTHING;
+    }
     if (r->options.once && is_over(r)) return FV_KAFKA_END;
     rd_kafka_message_t *m = rd_kafka_consumer_poll(r->client, (int)(seconds * 1000));
     if (!m) return FV_KAFKA_NOTHING;
@@ -425,7 +452,7 @@ static fv_kafka_writer *writer_open(const char *brokers, const char *topic, cons
     rd_kafka_conf_set_opaque(conf, w);
     bool good =
         set(conf, "bootstrap.servers", brokers, why) && set(conf, "enable.idempotence", "true", why) &&
-        set(conf, "message.max.bytes", "1000000000", why) && set(conf, "linger.ms", "2", why) &&
+        set(conf, "message.max.bytes", "1000000000", why) && set(conf, "linger.ms", "0.5", why) &&
         set_number(conf, "queue.buffering.max.kbytes", QUEUE, why) &&
         (transaction ? set(conf, "transactional.id", transaction, why) : set(conf, "message.timeout.ms", "120000", why)) &&
         set(conf, "reconnect.backoff.max.ms", "1000", why) && set_all(conf, config, why);

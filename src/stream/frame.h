@@ -90,6 +90,7 @@ typedef struct fv_source_options {
     int64_t               most;   /* bytes of a message */
     int64_t               memory; /* bytes that it may hold ahead */
     const char           *config; /* file with settings of the Kafka client; NULL: none */
+    const char           *group;  /* of Kafka, if the address has none */
     bool                  once;   /* ends when there is nothing more */
     bool                  scans;  /* frames are parts of scans: files are named after these, and numbered */
     /* What is known of a partition, when it is given to this process: where to go on; -1: nothing is known. */

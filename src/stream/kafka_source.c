@@ -32,14 +32,15 @@ static fv_status need_plugin(fv_error *error) {
 /* ---------------------------------------------------------------- addresses */
 
 typedef struct address { /* kafka://host:9092,other/topic?group=g&from=end&transactions=no */
-    char *text, *brokers, *topic, *group;
+    char *text, *brokers, *topic;
+    char *group;           /* NULL: none is given */
     bool  from_end, alone; /* messages are sent without transactions */
 } address;
 
 static void address_release(address *a) { free(a->text); }
 
 static fv_status address_read(const char *text, address *a, fv_error *error) {
-    *a = (address){ .text = fv__strdup(text), .group = "fovea" };
+    *a = (address){ .text = fv__strdup(text) };
     a->brokers = a->text + strlen("kafka://");
     char *slash = strchr(a->brokers, '/'), *query = slash ? strchr(slash, '?') : NULL;
     if (!slash || slash == a->brokers || !slash[1] || slash + 1 == query) {
@@ -177,7 +178,7 @@ fv_status fv__kafka_source(const fv_source_options *options, fv_frame_source **o
     enum { AHEAD = 64 << 20 }; /* enough for any pace; more would only be cold memory */
     fv_kafka_reader_options reader = { .brokers = s->address.brokers,
                                        .topic = s->address.topic,
-                                       .group = s->address.group,
+                                       .group = s->address.group ? s->address.group : options->group,
                                        .config = (char *)config.data,
                                        .ahead = FV_MIN(options->memory, AHEAD),
                                        .from_end = s->address.from_end,

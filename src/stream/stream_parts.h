@@ -65,7 +65,7 @@ enum { FV_LATENCIES = 512 };
 typedef struct fv_stream_run {
     const fv_stream_options *options;
     fv_stream_text           text;
-    char                    *folder, *name, *topic, *address;
+    char                    *folder, *name, *topic, *address, *group;
     fv_frame_names           names;
     fv_frame_source         *source;
     fv_growing              *growing;
