@@ -220,24 +220,66 @@ static void find_demand(fv_planner *p, fv_region *demand) {
     }
 }
 
+/* Whether only a part of what a stage stores may be wanted. */
+static bool stores_a_part(const fv_stage *stage) { return stage->ntargets == 1 && stage->targets[0].kind == FV_TARGET_STORE; }
+
+static void choose_lattice(fv_planner *p, fv_stage *stage, const fv_region *demand) {
+    const fv_image_type *space = fv__target_space(&stage->targets[0]);
+    fv_region            box = fv__region_whole(space);
+    if (stores_a_part(stage)) box = demand[stage->targets[0].node->id];
+    fv__stage_lattice(p->plan, stage, space, p->layouts, p->options, &box);
+}
+
+/* All that the tasks of a stage make. */
+static fv_region made_by(const fv_stage *stage) {
+    const fv_lattice *l = &stage->lattice;
+    fv_region         made = { .ndim = l->ndim };
+    for (int d = 0; d < l->ndim; d++) {
+        made.start[d] = stage->first[d] * l->chunk[d];
+        made.size[d] = FV_MIN(stage->count[d] * l->chunk[d], l->shape[d] - made.start[d]);
+    }
+    return made;
+}
+
+/* Tasks make whole chunks. Where these are more than is wanted, they also need more, and what they need must be made. */
+static void widen_demand(fv_planner *p, fv_region *demand) {
+    fv_plan   *plan = p->plan;
+    bool      *more = fv__calloc((size_t)p->graph->nnodes * sizeof *more);
+    fv_region *regions = NULL;
+    for (int s = plan->nstages - 1; s >= 0; s--) {
+        fv_stage *stage = &plan->stages[s];
+        if (!stores_a_part(stage) || !stage->ntasks) continue;
+        int id = stage->targets[0].node->id;
+        if (more[id]) choose_lattice(p, stage, demand);
+        fv_region made = made_by(stage);
+        if (!more[id] && fv__region_equal(&made, &demand[id])) continue;
+        regions = fv__realloc(regions, (size_t)stage->nsteps * sizeof *regions);
+        fv__stage_regions(plan, stage, &made, regions);
+        for (int k = 0; k < stage->nsteps; k++) {
+            int from = stage->steps[k].node->id;
+            if (stage->steps[k].kind != FV_STEP_STORED || !regions[k].ndim) continue;
+            demand[from] = fv__region_bound(&demand[from], &regions[k]);
+            more[from] = true;
+        }
+    }
+    free(regions);
+    free(more);
+}
+
 static fv_status choose_lattices(fv_planner *p, fv_error *error) {
     fv_plan   *plan = p->plan;
     fv_region *demand = fv__calloc((size_t)p->graph->nnodes * sizeof *demand);
+    bool       countable = true;
     find_demand(p, demand);
     for (int s = 0; s < plan->nstages; s++) {
-        fv_stage            *stage = &plan->stages[s];
-        const fv_image_type *space = fv__target_space(&stage->targets[0]);
-        fv_region            box = fv__region_whole(space);
-        if (stage->ntargets == 1 && stage->targets[0].kind == FV_TARGET_STORE) box = demand[stage->targets[0].node->id];
-        fv__stage_lattice(plan, stage, space, p->layouts, p->options, &box);
-        if (stage->ntasks < 0) {
-            free(demand);
-            return fv_fail(error, FV_ERROR_USAGE,
-                           "the chunks are so small that there would be more tasks than a number can count");
-        }
+        choose_lattice(p, &plan->stages[s], demand);
+        countable = countable && plan->stages[s].ntasks >= 0;
     }
+    if (countable) widen_demand(p, demand);
+    for (int s = 0; s < plan->nstages; s++) countable = countable && plan->stages[s].ntasks >= 0;
     free(demand);
-    return FV_OK;
+    if (countable) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "the chunks are so small that there would be more tasks than a number can count");
 }
 
 static fv_status lay_out(fv_planner *p, fv_error *error) {
