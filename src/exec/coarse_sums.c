@@ -14,7 +14,10 @@ typedef struct coarse {
     fv_reader      *reader;
     int64_t        *chunk[FV_MAX_DIMS]; /* by axis and voxel of the coarse level: what its chunk adds to the number of the task */
     double         *sum, *count;        /* by task */
+    double         *ranks;              /* by the first bits of a value; NULL: values are taken as they are */
 } coarse;
+
+enum { KEYS = 1 << 16 };
 
 /* The number of the first task with a position along one axis, which is what that position adds. */
 static int64_t task_along(const fv_stage *stage, int axis, int64_t position) {
@@ -36,17 +39,47 @@ static fv_status map_axis(coarse *c, int axis, int64_t full, fv_error *error) {
     return FV_OK;
 }
 
-static void add_row(coarse *c, const int64_t *position, const double *values) {
-    int     last = c->reader->type.ndim - 1;
-    int64_t task = 0;
-    for (int d = 0; d < last; d++) task += c->chunk[d][position[d]];
-    for (int64_t j = 0; j < c->reader->type.shape[last]; j++) {
-        c->sum[task + c->chunk[last][j]] += values[j];
-        c->count[task + c->chunk[last][j]]++;
+/* The first 16 bits of the value as a float32, in the order of values: sign, exponent, and 7 bits. */
+static int key_of(double value) {
+    float    single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    return (int)((bits & 0x80000000u ? ~bits : bits | 0x80000000u) >> 16);
+}
+
+static void count_row(coarse *c, const int64_t *position, double *values) {
+    (void)position;
+    for (int64_t j = 0, n = c->reader->type.shape[c->reader->type.ndim - 1]; j < n; j++) c->ranks[key_of(values[j])]++;
+}
+
+/* Of each key, the part of all voxels that lies below, and half of its own. */
+static void rank_counts(double *counts) {
+    double all = 0, below = 0;
+    for (int k = 0; k < KEYS; k++) all += counts[k];
+    for (int k = 0; k < KEYS; k++) {
+        double own = counts[k] / all;
+        counts[k] = below + own / 2;
+        below += own;
     }
 }
 
-static fv_status add_planes(coarse *c, const fv_region *planes, void *raw, double *values, fv_error *error) {
+static void add_row(coarse *c, const int64_t *position, double *values) {
+    int     last = c->reader->type.ndim - 1;
+    int64_t task = 0;
+    for (int d = 0; d < last; d++) task += c->chunk[d][position[d]];
+    for (int64_t j = 0; c->ranks && j < c->reader->type.shape[last]; j++) values[j] = c->ranks[key_of(values[j])];
+    for (int64_t j = 0, n = c->reader->type.shape[last]; j < n;) {
+        int64_t first = j, at = c->chunk[last][j];
+        double  sum = 0;
+        for (; j < n && c->chunk[last][j] == at; j++) sum += values[j];
+        c->sum[task + at] += sum;
+        c->count[task + at] += (double)(j - first);
+    }
+}
+
+typedef void of_row(coarse *c, const int64_t *position, double *values);
+
+static fv_status add_planes(coarse *c, of_row *add, const fv_region *planes, void *raw, double *values, fv_error *error) {
     const fv_image_type *type = &c->reader->type;
     fv_block             block;
     fv_rows              rows;
@@ -55,12 +88,12 @@ static fv_status add_planes(coarse *c, const fv_region *planes, void *raw, doubl
     for (fv__rows_begin(&rows, planes); fv__rows_next(&rows);) {
         fv__kernels_current()->convert(values, FV_FLOAT64, fv__block_at(&block, rows.position), type->dtype,
                                        type->shape[type->ndim - 1]);
-        add_row(c, rows.position, values);
+        add(c, rows.position, values);
     }
     return FV_OK;
 }
 
-static fv_status add_all(coarse *c, fv_error *error) {
+static fv_status add_all(coarse *c, of_row *add, fv_error *error) {
     const fv_image_type *type = &c->reader->type;
     fv_region            planes = { .ndim = type->ndim };
     double              *values;
@@ -73,7 +106,7 @@ static fv_status add_all(coarse *c, fv_error *error) {
     fv_status status = FV_TAKE(raw, (size_t)fv__region_voxels(&planes) * fv_dtype_size(type->dtype), error);
     for (; status == FV_OK && planes.start[0] < type->shape[0]; planes.start[0] += planes.size[0]) {
         planes.size[0] = FV_MIN(planes.size[0], type->shape[0] - planes.start[0]);
-        status = add_planes(c, &planes, raw, values, error);
+        status = add_planes(c, add, &planes, raw, values, error);
     }
     free(raw);
     free(values);
@@ -101,23 +134,33 @@ static fv_status gather(coarse *c, const fv_image_type *full, double **control, 
     for (int d = 0; d < full->ndim; d++) FV_TRY(map_axis(c, d, full->shape[d], error));
     FV_TRY(FV_TAKE_ZEROED(c->sum, (size_t)(2 * c->stage->ntasks) * sizeof *c->sum, error));
     c->count = c->sum + c->stage->ntasks;
-    FV_TRY(add_all(c, error));
+    if (c->ranks) {
+        FV_TRY(add_all(c, count_row, error));
+        rank_counts(c->ranks);
+    }
+    FV_TRY(add_all(c, add_row, error));
     if (!centre(c)) return FV_OK;
     *control = c->sum;
     c->sum = NULL;
     return FV_OK;
 }
 
-fv_status fv__coarse_sums(const fv_stage *stage, const fv_node *node, int64_t most, double **control, fv_error *error) {
+fv_status fv__coarse_level(const fv_stage *stage, const fv_node *node, fv_reader **reader, fv_error *error) {
+    const int64_t       each = 64; /* voxels for a chunk */
     const fv_node      *image = node->in[0];
     const fv_estimator *source = image && image->op ? fv__op_estimator(image->op) : NULL;
-    coarse              c = { .stage = stage };
+    *reader = NULL;
+    return source && source->coarse ? source->coarse(image->params, &image->type.image, each * stage->ntasks, reader, error)
+                                    : FV_OK;
+}
+
+fv_status fv__coarse_sums(const fv_stage *stage, const fv_node *node, fv_reader *level, fv_control kind, double **control,
+                          fv_error *error) {
+    coarse c = { .stage = stage, .reader = level };
     *control = NULL;
-    if (!source || !source->coarse) return FV_OK;
-    FV_TRY(source->coarse(image->params, &image->type.image, most, &c.reader, error));
-    if (!c.reader) return FV_OK;
-    fv_status status = gather(&c, &image->type.image, control, error);
-    fv__reader_release(c.reader);
+    if (kind == FV_CONTROL_RANK) FV_TRY(FV_TAKE_ZEROED(c.ranks, KEYS * sizeof *c.ranks, error));
+    fv_status status = gather(&c, &node->in[0]->type.image, control, error);
+    free(c.ranks);
     for (int d = 0; d < FV_MAX_DIMS; d++) free(c.chunk[d]);
     free(c.sum);
     return status;

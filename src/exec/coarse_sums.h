@@ -3,10 +3,15 @@
 #define FV_COARSE_SUMS_H
 
 #include "exec/exec.h"
+#include "op/sampling.h"
 
-/* For each task of a stage that reduces the image of node's first input: what the coarse level says of the sum over its chunk,
- * less what it would say if all chunks were alike; together they are 0. NULL in control: the image is not that of a file with
- * a coarse level of at most so many voxels. The caller frees. */
-fv_status fv__coarse_sums(const fv_stage *stage, const fv_node *node, int64_t most, double **control, fv_error *error);
+/* A level of few voxels, but some for each chunk, of the file that node's first input reads. NULL in reader: there is none. The
+ * caller releases it. */
+fv_status fv__coarse_level(const fv_stage *stage, const fv_node *node, struct fv_reader **reader, fv_error *error);
+/* For each task of a stage that reduces this image: what the level says of the sum over its chunk, or of the ranks there, less
+ * what it would say if all chunks were alike; together they are 0. NULL in control: it says nothing of some chunks. The caller
+ * frees. */
+fv_status fv__coarse_sums(const fv_stage *stage, const fv_node *node, struct fv_reader *level, fv_control kind, double **control,
+                          fv_error *error);
 
 #endif

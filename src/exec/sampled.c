@@ -3,6 +3,8 @@
 #include "base/file.h"
 #include "base/take.h"
 #include "exec/coarse_sums.h"
+#include "exec/strata.h"
+#include "op/format.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,6 +29,7 @@ typedef struct sample {
     fv_blob         held;
     fv_estimates   *rows; /* of a table; NULL: the value is a number */
     double         *control;
+    fv_strata       strata;
 } sample;
 
 static fv_hash partial_key(const sample *s, int64_t i, double *voxels) {
@@ -138,13 +141,37 @@ static double worth_reading(const sample *s, const fv_interval *e) {
     return FV_MIN(most, (half * half / (wanted * wanted) - 1) * seen * s->base.voxels / (double)s->base.population);
 }
 
-/* What a coarse level of the file says of all chunks, in the order of the sample. Where it cannot be read there is none. */
+/* What the coarse level says is the same at each look, so it is read once. */
+static fv_status read_control(const sample *s, double most, double *by_task, fv_error *error) {
+    fv_store  *store = s->instance->context->store;
+    size_t     size = (size_t)s->stage->ntasks * sizeof *by_task;
+    fv_control kind = fv__op_estimator(s->node->op)->control;
+    fv_hash    key = fv__key_result(s->node->in[0], 0, &s->stage->lattice, -1 - (int64_t)kind);
+    fv_reader *level;
+    double    *sums = NULL;
+    if (fv__store_has(store, key) && fv__store_read(store, key, 0, by_task, size, error) == FV_OK) return FV_OK;
+    double start = fv__now();
+    FV_TRY(fv__coarse_level(s->stage, s->node, &level, error));
+    fv_status status = level && (double)fv_image_type_voxels(&level->type) <= most ? FV_OK : FV_ERROR_INPUT;
+    if (status == FV_OK) status = fv__coarse_sums(s->stage, s->node, level, kind, &sums, error);
+    if (level) fv__reader_release(level);
+    if (status != FV_OK || !sums) return FV_ERROR_INPUT;
+    memcpy(by_task, sums, size);
+    free(sums);
+    void *kept;
+    FV_TRY(FV_TAKE_BUFFER(kept, size, error));
+    memcpy(kept, by_task, size);
+    return fv__store_put(store, key, kept, size, fv__now() - start, false, error);
+}
+
+/* In the order of the sample. Where the level cannot be read, or is larger than what it is worth, there is none. */
 static void load_control(sample *s, double most) {
-    double *by_task;
     int64_t n = s->stage->ntasks;
-    if (!fv__op_estimator(s->node->op)->controlled || !(most >= 1)) return;
-    if (fv__coarse_sums(s->stage, s->node, (int64_t)most, &by_task, NULL) != FV_OK || !by_task) return;
-    if (FV_TAKE(s->control, (size_t)n * sizeof *s->control, NULL) == FV_OK)
+    double *by_task;
+    if (!fv__op_estimator(s->node->op)->control || !(most >= 1)) return;
+    if (FV_TAKE(by_task, (size_t)n * sizeof *by_task, NULL) != FV_OK) return;
+    bool known = read_control(s, most, by_task, NULL) == FV_OK;
+    if (known && FV_TAKE(s->control, (size_t)n * sizeof *s->control, NULL) == FV_OK)
         for (int64_t i = 0; i < n; i++) s->control[i] = by_task[s->order[i]];
     free(by_task);
 }
@@ -160,8 +187,17 @@ static fv_status estimate_number(sample *s, fv_interval *e, fv_error *error) {
     return s->control ? estimator->estimate(&s->base, e, error) : FV_OK;
 }
 
+/* Where chunks lie; a sample whose chunks make up no parts is taken as it is. */
+static void find_strata(sample *s) {
+    bool some = fv__strata_find(&s->strata, s->stage, &s->node->in_type[0]->image, s->order, s->base.seen);
+    s->base.stratum = some ? s->strata.stratum : NULL;
+    s->base.of_stratum = s->strata.chunks;
+    s->base.strata = s->strata.count;
+}
+
 static fv_status estimate(sample *s, int64_t seen, fv_interval *e, fv_error *error) {
     s->base.seen = seen;
+    find_strata(s);
     memset(e, 0, sizeof *e); /* it is stored as it is */
     fv_status status = s->rows ? estimate_rows(s, e, error) : estimate_number(s, e, error);
     release(s);
@@ -205,6 +241,12 @@ static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_n
     return s;
 }
 
+static void release_sample(sample *s) {
+    fv__strata_release(&s->strata);
+    free(s->control);
+    free(s->order);
+}
+
 static fv_status look_by_time(sample *s, int64_t there, fv_interval *e, fv_sample_end *end, fv_error *error) {
     *end = there < s->base.population ? FV_SAMPLE_ESTIMATE : FV_SAMPLE_ALL;
     if (*end == FV_SAMPLE_ALL) return FV_OK;
@@ -227,8 +269,7 @@ fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv
     sample    s = sample_of(instance, stage, node, rows);
     fv_status status = (node->sampling->time ? end_of_time : look_by_error)(&s, count_there(&s), e, end, error);
     if (status == FV_OK && *end == FV_SAMPLE_ALL && s.rows) status = estimate(&s, s.base.population, e, error);
-    free(s.control);
-    free(s.order);
+    release_sample(&s);
     return status;
 }
 
@@ -238,8 +279,7 @@ bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_no
     fv_sample_end end;
     s.base.confidence = 1 - (1 - s.base.confidence) / (double)(look * (look + 1));
     bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
-    free(s.control);
-    free(s.order);
+    release_sample(&s);
     return some;
 }
 

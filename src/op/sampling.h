@@ -43,7 +43,10 @@ typedef struct fv_sample {
     double         voxels;           /* of all chunks */
     double         confidence;
     uint64_t       seed;
-    const double  *control;   /* by chunk, as the partials: what is known of it beforehand (exec/coarse_sums.h); NULL: nothing */
+    const double  *control; /* by chunk, as the partials: what is known of it beforehand (exec/coarse_sums.h); NULL: nothing */
+    const int32_t *stratum; /* by chunk, as the partials: the part of the image in which it lies (exec/strata.h); NULL: nothing */
+    const int64_t *of_stratum; /* so many chunks each has, seen or not */
+    int            strata;
     int64_t        intervals; /* that are asked for of these chunks at once, where there are many: resampling each takes long */
     /* The partial of the first pass, of a chunk below seen in the order in which they were taken; borrowed until the next. */
     fv_status (*partial)(struct fv_sample *s, int64_t i, const void **data, size_t *size, double *voxels, fv_error *error);
@@ -72,6 +75,9 @@ void fv__estimates_release(fv_estimates *e);
  * the twin's. */
 typedef enum fv_chain { FV_CHAIN_NONE, FV_CHAIN_FIRST, FV_CHAIN_NEXT, FV_CHAIN_LAST } fv_chain;
 
+/* What a coarse level of the file says of a chunk: the sum of its voxels, or that of their ranks among all, from 0 to 1. */
+typedef enum fv_control { FV_CONTROL_NONE, FV_CONTROL_SUM, FV_CONTROL_RANK } fv_control;
+
 /* Beside its descriptor, the file of an operator that can be estimated has
  *
  *     const fv_estimator FV_ESTIMATOR(mean) = { .estimate = fv__estimate_mean };
@@ -84,10 +90,11 @@ typedef struct fv_estimator {
     fv_status (*rows)(fv_sample *s, fv_estimates *e, fv_error *error);
     int         plain;
     const char *method;     /* for people; NULL: bootstrap-t */
-    bool        controlled; /* estimate uses what is known of all chunks beforehand */
-    /* Of an operator that reads an image: one of its coarse levels, with the same axes and at most so many voxels, which the
-     * caller releases; NULL in reader: there is none. */
-    fv_status (*coarse)(const void *params, const fv_image_type *image, int64_t most, struct fv_reader **reader, fv_error *error);
+    fv_control  control; /* what estimate uses of all chunks, if it is known beforehand */
+    /* Of an operator that reads an image: the coarsest of its levels that has the same axes and at least so many voxels, or the
+     * finest if none has, which the caller releases; NULL in reader: there is none. */
+    fv_status (*coarse)(const void *params, const fv_image_type *image, int64_t least, struct fv_reader **reader,
+                        fv_error *error);
     /* Why it cannot be estimated with such parameters and inputs, and what can be asked instead; NULL, or gives NULL: it can. */
     const char *(*hindered)(const void *params, const fv_type *const *in);
     fv_chain    chain;

@@ -101,7 +101,7 @@ static void sampling_text(const fv_stage *stage, int workers, fv_bytes *out) {
         const fv_estimator *estimator = fv__op_estimator(target->node->op);
         fv__bytes_printf(out, "%s%s (%s%s)", found++ ? ", " : "", fv__node_label(target->node),
                          estimator->method ? estimator->method : "bootstrap-t",
-                         estimator->controlled ? ", or control variate where the file has a pyramid" : "");
+                         estimator->control ? ", or control variate where the file has a pyramid" : "");
     }
     double each = stage->work * 1e-9 / (double)stage->ntasks / FV_MAX(workers, 1);
     if (found)

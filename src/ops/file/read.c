@@ -107,8 +107,12 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
-/* The finest level that is small enough. */
-static fv_status coarse(const void *params_, const fv_image_type *image, int64_t most, fv_reader **out, fv_error *error) {
+static bool is_level_of(const fv_reader *level, const fv_image_type *image) {
+    return level->type.ndim == image->ndim && !level->sequential;
+}
+
+/* Levels come from fine to coarse. */
+static fv_status coarse(const void *params_, const fv_image_type *image, int64_t least, fv_reader **out, fv_error *error) {
     const read_params *p = params_;
     const fv_format   *format;
     fv_bytes           names = { 0 };
@@ -117,16 +121,20 @@ static fv_status coarse(const void *params_, const fv_image_type *image, int64_t
     if (!format->levels) return FV_OK;
     fv_status status = format->levels(p->file, &(fv_read_options){ .path_inside = p->path }, &names, error);
     size_t    at = names.size ? strlen((char *)names.data) + 1 : 0; /* the first is the image itself */
-    for (const char *inside; status == FV_OK && !*out && at < names.size; at += strlen(inside) + 1) {
+    for (const char *inside; status == FV_OK && at < names.size; at += strlen(inside) + 1) {
         fv_reader *level;
         inside = (char *)names.data + at;
         status = fv__reader_acquire(p->file, &(fv_read_options){ .path_inside = inside }, &level, error);
         if (status != FV_OK) break;
-        if (level->type.ndim == image->ndim && fv_image_type_voxels(&level->type) <= most && !level->sequential)
+        bool fits = is_level_of(level, image), enough = fits && fv_image_type_voxels(&level->type) >= least;
+        if (*out && enough) fv__reader_release(*out);
+        if (enough || (fits && !*out))
             *out = level;
         else
             fv__reader_release(level);
     }
+    if (status != FV_OK && *out) fv__reader_release(*out);
+    if (status != FV_OK) *out = NULL;
     fv__bytes_release(&names);
     return status;
 }

@@ -37,4 +37,4 @@ const fv_op FV_OP(mean) = {
     .see = "std sum quantile measure",
 };
 
-const fv_estimator FV_ESTIMATOR(mean) = { .estimate = fv__estimate_mean, .controlled = true };
+const fv_estimator FV_ESTIMATOR(mean) = { .estimate = fv__estimate_mean, .control = FV_CONTROL_SUM };

@@ -256,28 +256,38 @@ static fv_status parts_before(fv_sample *s, place at, double *x, double *y, fv_e
     return FV_OK;
 }
 
-/* The interval of the part that lies below, brought back to values (R. S. Woodruff, Confidence intervals for medians and other
- * position measures, J. Am. Stat. Assoc. 47, 1952). Where it leaves 0 to 1, the sample does not bound the quantile. */
-static void bring_back(const fv_tally *tally, double total, fv_dtype dtype, fv_interval *e) {
-    if (!(e->low > 0 && e->high < 1)) {
+/* The interval of the part that lies below a place, brought back to values (R. S. Woodruff, Confidence intervals for medians and
+ * other position measures, J. Am. Stat. Assoc. 47, 1952). Where it leaves 0 to 1, the sample does not bound the quantile. */
+static void bring_back(const fv_tally *tally, double part, double total, fv_dtype dtype, fv_interval *e) {
+    double below = part + e->low - e->value, above = part + e->high - e->value;
+    e->value = value_at(place_of(tally, part * total), dtype);
+    if (!(below > 0 && above < 1)) {
         e->low = e->high = NAN;
         snprintf(e->method, sizeof e->method, "too few");
         return;
     }
-    place low = place_of(tally, e->low * total), high = place_of(tally, e->high * total);
+    place low = place_of(tally, below * total), high = place_of(tally, above * total);
     e->low = value_at((place){ low.key, 0 }, dtype);
     e->high = value_at((place){ high.key, 1 }, dtype);
-    snprintf(e->method, sizeof e->method, "woodruff");
+    if (!strcmp(e->method, "bootstrap-t") || !strcmp(e->method, "student")) snprintf(e->method, sizeof e->method, "woodruff");
 }
 
+/* What is known of all chunks may tell that another part of the image lies below a place than of the sample. The quantile is then
+ * where so much of the sample lies below that it is q of the image (J. N. K. Rao, J. G. Kovar, H. J. Mantel, On estimating
+ * distribution functions and quantiles from survey data using auxiliary information, Biometrika 77, 1990). */
 static fv_status estimate_of(fv_sample *s, const fv_bytes *all, double *columns, fv_interval *e, fv_error *error) {
     const fv_tally *tally = fv__tally_at(all->data, all->size, 0), *nans = fv__tally_at(all->data, all->size, 2);
     double          total = (double)fv__tally_total(tally), *x = columns, *y = columns + s->seen;
-    place           at = place_of(tally, ((const quantile *)s->params)->q * total);
-    FV_TRY(parts_before(s, at, x, y, error));
-    FV_TRY(fv__estimate_ratio(s, x, y, e, error));
-    bring_back(tally, total, s->in[0]->image.dtype, e);
-    e->value = value_at(at, s->in[0]->image.dtype);
+    double          q = ((const quantile *)s->params)->q, part = q;
+    for (int step = 0; step < 2; step++) {
+        double in_x = 0, in_y = 0;
+        FV_TRY(parts_before(s, place_of(tally, part * total), x, y, error));
+        FV_TRY(fv__estimate_ratio(s, x, y, e, error));
+        for (int64_t i = 0; i < s->seen; i++) in_x += x[i], in_y += y[i];
+        part = FV_MIN(FV_MAX(q - (e->value - in_y / in_x), 0), 1);
+        if (!step && fabs(part - q) < 1e-9) break;
+    }
+    bring_back(tally, part, total, s->in[0]->image.dtype, e);
     if (nans && fv__tally_total(nans)) e->value = e->low = e->high = NAN;
     return FV_OK;
 }
@@ -319,4 +329,4 @@ const fv_op FV_OP(quantile) = {
     .see = "percentile histogram mean",
 };
 
-const fv_estimator FV_ESTIMATOR(quantile) = { .estimate = estimate, .method = "Woodruff" };
+const fv_estimator FV_ESTIMATOR(quantile) = { .estimate = estimate, .method = "Woodruff", .control = FV_CONTROL_RANK };

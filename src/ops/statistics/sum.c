@@ -46,4 +46,4 @@ const fv_op FV_OP(sum) = {
     .see = "mean count project",
 };
 
-const fv_estimator FV_ESTIMATOR(sum) = { .estimate = fv__estimate_sum, .controlled = true };
+const fv_estimator FV_ESTIMATOR(sum) = { .estimate = fv__estimate_sum, .control = FV_CONTROL_SUM };
