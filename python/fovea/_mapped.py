@@ -186,10 +186,10 @@ def _run_block(function, given, shared, blocks, number, durable):
     value, wanted = np.asarray(function(block)), shared.array.dtype
     if value.shape != block.shape:
         raise ValueError(f"the function gave shape {value.shape} for a block of shape {block.shape}; it must keep the shape")
-    if value.dtype != wanted:
+    if value.dtype.newbyteorder("=") != wanted:
         raise TypeError(f"the function gave {value.dtype}, but the result has {wanted}; say dtype=\"{value.dtype}\" in "
                         "map_blocks")
-    shared.put(blocks.all[number], value[blocks.inside(number)], durable)
+    shared.put(blocks.all[number], value[blocks.inside(number)].astype(wanted, copy=False), durable)  # in the machine's own order
 
 
 def _spill_folder():

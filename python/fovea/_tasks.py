@@ -130,11 +130,22 @@ class Tasks:
                 need.region = Region.of(part)
                 yield need, index
 
+    def _as_said(self, value, array):
+        """A piece of an array with the elements that the array was said to have: others differ in their bytes."""
+        name, image_type, _ = self.spec.arrays[array]
+        said = np.dtype(l.DTYPES[l.ImageType.from_buffer_copy(image_type).dtype])
+        if not np.can_cast(value.dtype, said, "same_kind"):
+            raise TypeError(f"a chunk of {name} holds {value.dtype}, and the dask array said {said}: the function that makes it "
+                            f"gives something else than its dtype= says")
+        return np.ascontiguousarray(value, said)
+
     def give(self, stage, task, values):
         """Hands over what a task needs, in the order of needs; gives what must stay in memory until it has run."""
         held, values = [], iter(values)
         for need, _ in self.needs(stage, task):
             value = np.ascontiguousarray(next(values))
+            if need.kind == ARRAY:
+                value = self._as_said(value, need.array)
             held.append(value)
             self.check(l.lib.fv_tasks_give(self.pointer, need, value.ctypes.data, value.nbytes, self.error))
         return held

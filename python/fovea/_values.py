@@ -493,7 +493,7 @@ def array(a, spacing=None, axes=None, units=None, affine=None):
         a, own_axes, own_spacing, origin, own_units = from_xarray(a)
         axes, spacing, units = axes or own_axes, spacing or own_spacing, units or own_units
     source = source_of(a)
-    if isinstance(a, np.ma.MaskedArray):
+    if isinstance(a, np.ma.MaskedArray) or isinstance(getattr(a, "_meta", None), np.ma.MaskedArray):
         raise TypeError("a masked array has no place for its mask in an image; a.filled(...) or two arrays do")
     a = a if source else _as_array(a)
     if a.dtype.kind not in "buifc" or a.dtype.name not in l.DTYPES:

@@ -173,8 +173,20 @@ def arrays_of_numpy_and_dask_can_be_mixed(folder):
 
 
 @test
+def elements_of_chunks_are_what_the_array_says(folder):
+    same(fd.gaussian(x_of(A.astype(">f4")), 2), fv.gaussian(A, 2))
+    counts = (A * 1000).astype(np.uint16)
+    same(fd.median(x_of(counts.astype(">u2")), 3), fv.median(counts, 3))
+    whole = x_of().map_blocks(lambda block: (block * 1000).astype(np.int32), dtype=np.float32)  # it says too much
+    same(fd.gaussian(whole, 2), fv.gaussian((A * 1000).astype(np.int32).astype(np.float32), 2))
+    real = x_of().map_blocks(lambda block: block * 1000, dtype=np.int32)  # it says too little
+    raises(TypeError, "holds float32|said int32", lambda: fd.median(real, 3).compute(scheduler="synchronous"))
+
+
+@test
 def mistakes_are_told_when_they_are_made(folder):
     x = x_of()
+    raises(TypeError, "a masked array", lambda: fd.gaussian(da.ma.masked_greater(x, 0.5), 1))
     raises(fv.UsageError, "sigma = -1", lambda: fd.gaussian(x, -1))
     raises(AttributeError, "no operator or attribute 'gausian'", lambda: fd.gausian)
     raises(TypeError, "an image has elements of", lambda: fd.gaussian(x.astype("float16"), 1))

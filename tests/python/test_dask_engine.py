@@ -252,6 +252,7 @@ def false_command(folder, says):
 @there
 def mistakes_are_told_before_anything_is_computed(folder):
     raises(TypeError, "a dask.distributed.Client is needed, not str", lambda: fd().run("tcp://host:8786", CELLS))
+    raises(fv.UsageError, "workers = 0", lambda: fd().run(client(), CELLS, workers=0))
     raises(fv.UsageError, "gausian", lambda: fd().run(client(), 'x = gausian(phantom("cells", [20, 20]), 1)\nmax(x)\n'))
     raises(fv.UsageError, "is Fovea 0.0.7, but the program that started the run has",
            lambda: fd().run(client(), CELLS, command=false_command(folder, "fovea 0.0.7")))

@@ -288,6 +288,8 @@ def run(client, pipeline, params=None, *, memory=None, workers=None, command=Non
     them, unless they are apart. fovea.dask.read gives what was written as a dask array."""
     from .._compute import _bytes
     check_client(client)
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
+        raise UsageError(f"workers = {workers!r}: expected how many workers of the cluster may take part, 1 or more")
     with placed_run(pipeline, params, **options) as placed:
         arguments = client, placed, _bytes(memory), command, progress, resources, workers
         if apart or placed.without_folder:
