@@ -55,6 +55,10 @@ bool fv__remote_lists(const char *path);
 /* The names in such a folder, s3://BUCKET/a/b/, those of folders with a slash at their end. The caller frees them and the list.
  */
 fv_status fv__remote_list(const char *folder, char ***names, size_t *count, fv_error *error);
+/* Whether files behind the address lie on machines that are known by name, as those of hdfs do. */
+bool fv__remote_has_places(const char *path);
+/* Whether a copy of the file's beginning lies on the machine of this name. */
+fv_status fv__remote_is_on(const char *path, const char *host, bool *there, fv_error *error);
 /* Sends a local file, or a part of an open one. */
 fv_status fv__remote_put_file(const char *file, const char *path, fv_error *error);
 fv_status fv__remote_put_part(int fd, int64_t offset, int64_t size, const char *path, fv_error *error);

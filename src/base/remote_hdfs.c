@@ -4,6 +4,7 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define SCHEME "hdfs://"
@@ -150,6 +151,32 @@ fv_status fv__hdfs_list(const char *folder, char ***names, size_t *count, fv_err
         const char *name = text_in(file, "pathSuffix");
         if (*name) (*names)[(*count)++] = fv__sprintf("%s%s", name, strcmp(text_in(file, "type"), "DIRECTORY") ? "" : "/");
     }
+    cJSON_Delete(answer);
+    return status;
+}
+
+/* ---------------------------------------------------------------- where blocks are */
+
+bool fv__remote_has_places(const char *path) { return fv__is_hdfs(path); }
+
+/* Names of one machine may have its domain or not. */
+static bool same_machine(const char *a, const char *b) {
+    size_t n = strcspn(a, "."), m = strcspn(b, ".");
+    if (!strcasecmp(a, b)) return true;
+    return n == m && !strncasecmp(a, b, n) && (!a[n] || !b[m]);
+}
+
+fv_status fv__remote_is_on(const char *path, const char *host, bool *there, fv_error *error) {
+    cJSON       *answer;
+    bool         exists;
+    const cJSON *name;
+    *there = false;
+    FV_TRY(ask("GET", path, "op=GETFILEBLOCKLOCATIONS&offset=0&length=1", &answer, &exists, error));
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(answer, "BlockLocations");
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(all, "BlockLocation"), 0);
+    cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(first, "hosts")) if (cJSON_IsString(name)) *there =
+        *there || same_machine(name->valuestring, host);
+    fv_status status = !exists || all ? FV_OK : not_understood(path, error);
     cJSON_Delete(answer);
     return status;
 }

@@ -14,6 +14,7 @@
  */
 #include "run/claims_source.h"
 #include "base/file.h"
+#include "run/near_batches.h"
 #include "run/scheduler_parts.h"
 #include "run/temporaries.h"
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #define PAUSE 0.25         /* seconds between rounds, at most */
 #define FIRST_PAUSE 0.01   /* the first one; each is twice as long as the one before */
 #define LONGEST_WAIT 120.0 /* for others who name outputs */
+#define NEIGHBOURS 16      /* batches from which the one that lies nearest is taken */
 
 typedef enum question_kind { NOTHING, ITEMS, TASKS, COMPLETE, END, BLAME } question_kind;
 
@@ -48,13 +50,14 @@ typedef struct claimed {
     bool            looking; /* a thread finds the answer */
     double          settled;
     /* of claimed items */
-    fv_claim *batch; /* being handed out: items from next to end */
-    int64_t   next, end, walked;
-    bool     *taken;  /* by batch: by us */
-    int64_t  *order;  /* of batches; NULL: as they come */
-    bool      others; /* have batches that were met in this round */
-    bool      over;   /* the batch was, before we took it */
-    double    again;  /* when the next round may begin */
+    fv_claim        *batch; /* being handed out: items from next to end */
+    int64_t          next, end, walked;
+    bool            *taken;  /* by batch: by us */
+    int64_t         *order;  /* of batches; NULL: as they come */
+    fv_near_batches *near;   /* NULL: nobody knows where files lie */
+    bool             others; /* have batches that were met in this round */
+    bool             over;   /* the batch was, before we took it */
+    double           again;  /* when the next round may begin */
 } claimed;
 
 typedef struct claimed_stage {
@@ -351,14 +354,47 @@ static int64_t *order_batches(const fv_scheduler *s) {
     return order;
 }
 
+static int64_t *plain_order(int64_t count) {
+    int64_t *order = fv__calloc((size_t)(count + 1) * sizeof *order);
+    for (int64_t i = 0; i < count; i++) order[i] = i;
+    return order;
+}
+
+/* The first batch. */
+static void begin_items(fv_scheduler *s) {
+    const fv_bindings *bindings = s->context->bindings;
+    claimed           *c = state_of(s);
+    c->taken = fv__calloc((size_t)count_batches(bindings) + 1);
+    c->order = order_batches(s);
+    if (s->settings->order == FV_ORDER_MEMORY && !c->share->finish) c->near = fv__near_batches_new(bindings);
+    if (c->near) c->order = plain_order(count_batches(bindings));
+}
+
+/* Where the batch stands that comes so many after the first of this process. */
+static int64_t place_of(const fv_scheduler *s, fv_lot lot, int64_t walked) {
+    return lot.batch + (first_batch(s, lot.batches) + walked) % lot.batches;
+}
+
+/* Without the mutex: `order` rests while something is asked. A batch that lies here and soon comes is taken before the one whose
+ * turn it is. */
+static int64_t take_near(fv_scheduler *s, int64_t batch) {
+    const claimed *c = state_of(s);
+    fv_lot         lot = fv__lot_of(s->context->bindings, s->segment);
+    for (int64_t k = c->walked; c->near && k < FV_MIN(c->walked + NEIGHBOURS, lot.batches); k++) {
+        int64_t found = c->order[place_of(s, lot, k)];
+        if (c->taken[found] || !fv__near_batches_has(c->near, found)) continue;
+        for (int64_t i = k; i > c->walked; i--) c->order[place_of(s, lot, i)] = c->order[place_of(s, lot, i - 1)];
+        c->order[place_of(s, lot, c->walked)] = found;
+        return found;
+    }
+    return batch;
+}
+
 static bool claimed_item(fv_scheduler *s, fv_item *next) {
     const fv_bindings *bindings = s->context->bindings;
     claimed           *c = state_of(s);
     if (c->asked.kind || fv__now() < c->again) return false;
-    if (!c->taken) {
-        c->taken = fv__calloc((size_t)count_batches(bindings) + 1);
-        c->order = order_batches(s);
-    }
+    if (!c->taken) begin_items(s);
     for (;;) {
         if (item_of_batch(s, next)) return true;
         if (c->next < c->end) return false;
@@ -369,8 +405,7 @@ static bool claimed_item(fv_scheduler *s, fv_item *next) {
             if (!next_segment(s)) return false;
             continue;
         }
-        int64_t place = lot.batch + (first_batch(s, lot.batches) + c->walked) % lot.batches;
-        int64_t batch = c->order ? c->order[place] : place;
+        int64_t place = place_of(s, lot, c->walked), batch = c->order ? c->order[place] : place;
         if (!c->taken[batch]) return ask(s, ITEMS, NULL, -1, batch);
         c->walked++;
     }
@@ -466,6 +501,7 @@ static bool look(fv_scheduler *s) {
     c->looking = true;
     if (q.item) q.item->out++;
     pthread_mutex_unlock(&s->mutex);
+    if (q.kind == ITEMS) q.number = take_near(s, q.number);
     find_answer(s, &q, &a);
     pthread_mutex_lock(&s->mutex);
     if (q.item) q.item->out--;
@@ -546,6 +582,7 @@ static void release(void *state) {
     claimed *c = state;
     free(c->taken);
     free(c->order);
+    fv__near_batches_free(c->near);
     free(c);
 }
 

@@ -62,5 +62,31 @@ def servers_that_are_busy_or_break_off(folder):
         assert "taken.npy" in said and not list(pathlib.Path(folder, "there").glob("*.part")), said
 
 
+@test
+def a_worker_takes_first_what_lies_on_its_machine(folder):
+    for k in range(40):
+        os.makedirs(f"{folder}/there/in", exist_ok=True)
+        np.save(f"{folder}/there/in/{k:02}.npy", np.full((30, 40), k, np.uint8))
+    hosts = {f"/in/{k:02}.npy": ["far.net", "node7.net" if k % 2 else "node7"] for k in (5, 14, 20, 33)}
+    pathlib.Path(folder, "p.fov").write_text('x = read("hdfs://name/in/*.npy")\nwrite(measure(x, x), "all.csv")\n')
+    for name, faults in (("told", {}), ("untold", {"/in/00.npy": "nowhere"})):
+        with serve(f"{folder}/there", faults, hosts) as server:
+            place = {**place_of(server), "FOVEA_HOST": "node7.net"}
+            store = ["--store", f"{folder}/{name}"]
+            frozen = run("submit", "p.fov", "--dry-run", "--measure", "0", *store, folder=folder,
+                         environment=place).stdout.splitlines()[0]
+            server.log.clear()
+            run("work", frozen, "--workers", "1", folder=folder, environment=place)
+            opened = list(dict.fromkeys(int(path[4:6]) for operation, path in server.log if operation == "data OPEN"))
+            asked = [path for operation, path in server.log if operation == "GETFILEBLOCKLOCATIONS"]
+            run("work", frozen, "--finish", "--overwrite", folder=folder, environment=place)
+        soon = [opened.index(k) < 10 for k in (5, 14, 20)]  # 20 when it is among those that come soon
+        assert soon == ([True] * 3 if name == "told" else [True, False, False]) and sorted(opened) == list(range(40)), opened
+        assert len(asked) == len(set(asked)) and len(asked) == (40 if name == "told" else 1), asked
+        table = pathlib.Path(folder, "all.csv").read_text().splitlines()
+        assert len(table) == 40, table  # of the first, in which all is 0, nothing is measured
+        os.unlink(f"{folder}/all.csv")
+
+
 if __name__ == "__main__":
     main()

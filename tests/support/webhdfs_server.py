@@ -5,7 +5,8 @@ and a DataNode at another port that gives and takes bytes.
         run("info", "hdfs://name/a.tif", environment={"FOVEA_WEBHDFS": server.url, "HADOOP_USER_NAME": "ada"})
 
 Files lie in the folder. Only the user ada may write. faults, by path: "busy" (503 for two requests), "denied" (403), "short"
-(half of the bytes). server.log holds (operation, path) of every request; those of the DataNode begin with "data ".
+(half of the bytes), "nowhere" (400 to the question where it lies). hosts, by path: the machines that have its blocks. server.log
+holds (operation, path) of every request; those of the DataNode begin with "data ".
 """
 import contextlib
 import http.server
@@ -70,6 +71,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         inner = [(f, f.name) for f in sorted(file.iterdir())] if file.is_dir() else [(file, "")]
         self.answer(200, {"FileStatuses": {"FileStatus": [self.status(*one) for one in inner]}})
 
+    def name_getfileblocklocations(self, file, path, query, _, fault):
+        if fault == "nowhere":
+            self.answer(400, {"RemoteException": {"exception": "IllegalArgumentException", "message": "Invalid value for op"}})
+            return
+        hosts = self.server.shared.hosts.get(path, ["somewhere.net"])
+        self.answer(200, {"BlockLocations": {"BlockLocation": [{"offset": 0, "length": file.stat().st_size, "hosts": hosts}]}})
+
     def elsewhere(self, query):
         return f"{self.server.shared.data_url}{self.path}&namenoderpcaddress={query.get('user.name', '')}"
 
@@ -109,11 +117,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serve(folder, faults=None):
+def serve(folder, faults=None, hosts=None):
     """While the block runs."""
     name, data = (http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(2))
     name.data, data.data, name.shared, data.shared = False, True, name, name
-    name.folder, name.faults, name.log = folder, faults or {}, []
+    name.folder, name.faults, name.hosts, name.log = folder, faults or {}, hosts or {}, []
     name.url, name.data_url = (f"http://127.0.0.1:{server.server_port}" for server in (name, data))
     threads = [threading.Thread(target=server.serve_forever, daemon=True) for server in (name, data)]
     for thread in threads:
