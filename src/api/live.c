@@ -16,26 +16,40 @@
 
 /* ---------------------------------------------------------------- what was done before */
 
-/* Takes over what dead processes of this stream left, and learns where living ones are. */
-static fv_status learn(fv_stream_run *run, fv_error *error) {
+/* Takes over what dead processes of this stream left, and learns where living ones are, which lose the partition. */
+static fv_status learn(fv_stream_run *run, int partition, fv_error *error) {
     fv_stream_state dead = { 0 }, living = { 0 };
     pthread_mutex_lock(&run->logging);
-    fv_status status = fv__stream_log_learn(run->log, &dead, &living, error);
+    fv_status status = fv__stream_log_learn(run->log, partition, &dead, &living, error);
     pthread_mutex_lock(&run->mutex);
     fv__state_merge(&run->state, &dead);
     fv__state_merge(&run->state, &living);
     pthread_mutex_unlock(&run->mutex);
     pthread_mutex_unlock(&run->logging);
-    if (status == FV_OK && run->growing) status = fv__growing_restore(run->growing, &dead, error);
+    if (status == FV_OK && run->growing && !run->topic) status = fv__growing_restore(run->growing, &dead, -1, error);
     fv__state_release(&dead);
     fv__state_release(&living);
+    return status;
+}
+
+/* What another process, dead or alive, has of scans whose frames come to us now. */
+static fv_status take_scans(fv_stream_run *run, int partition, fv_error *error) {
+    fv_stream_state state = { 0 };
+    pthread_mutex_lock(&run->mutex);
+    fv__state_merge(&state, &run->state);
+    pthread_mutex_unlock(&run->mutex);
+    fv_status status = fv__growing_restore(run->growing, &state, partition, error);
+    fv__state_release(&state);
     return status;
 }
 
 static int64_t position(void *context, const char *topic, int partition) {
     fv_stream_run *run = context;
     fv_error       error = { 0 };
-    if (learn(run, &error) != FV_OK) fv__stream_fail(run, &error);
+    fv_status      status = fv__fence_regain(run->folder, run->name, partition, &error);
+    if (status == FV_OK) status = learn(run, partition, &error);
+    if (status == FV_OK && run->growing) status = take_scans(run, partition, &error);
+    if (status != FV_OK) fv__stream_fail(run, &error);
     pthread_mutex_lock(&run->mutex);
     int64_t at = fv__state_position(&run->state, topic, partition);
     pthread_mutex_unlock(&run->mutex);
@@ -163,13 +177,13 @@ static fv_status open_log(fv_stream_run *run, fv_error *error) {
                                    .every = run->options->preview };
     FV_TRY(fv__stream_log_open(run->folder, run->name, &run->log, error));
     if (run->to) fv__stream_log_ask(run->log, fv__sending_was, run);
-    if (!growing.axis) return learn(run, error);
+    if (!growing.axis) return learn(run, -1, error);
     char *scans = fv__sprintf("%s/scans", run->folder);
     growing.folder = scans;
     run->growing = fv__growing_new(&growing);
     fv_status status = fv__path_make_folders(scans, error);
     free(scans);
-    return status == FV_OK ? learn(run, error) : status;
+    return status == FV_OK ? learn(run, -1, error) : status;
 }
 
 static fv_status open_stream(fv_stream_run *run, fv_pipeline *p, fv_stream_options *o, char **pattern, fv_error *error) {

@@ -31,6 +31,7 @@ int64_t fv__growing_count(const fv_growing *g) { return g ? g->nscans : 0; }
 typedef struct facts { /* in a file beside the slices */
     char          name[256];
     fv_image_type type;
+    int64_t       partition;
 } facts;
 
 static fv_scan_file *add_scan(fv_growing *g, const char *name, const fv_image_type *type) {
@@ -88,7 +89,7 @@ void fv__growing_done(fv_growing *g, fv_scan_file *scan) {
 }
 
 static fv_status create(fv_scan_file *scan, fv_error *error) {
-    facts f = { .type = scan->type };
+    facts f = { .type = scan->type, .partition = scan->partition };
     snprintf(f.name, sizeof f.name, "%s", scan->name);
     FV_TRY(fv__file_write_all(scan->facts, &f, sizeof f, true, error));
     return fv__file_open_update(scan->path, &scan->fd, error);
@@ -160,36 +161,51 @@ double *fv__scan_angles(const fv_scan_file *scan, int64_t n) {
 
 /* ---------------------------------------------------------------- after a kill */
 
-static fv_status restore(fv_growing *g, const fv_stream_state *state, const fv_seen_scan *staged, fv_error *error) {
-    const char         *name = staged->name + 1;
-    char               *over = fv__sprintf("%s%s", FV_MARK_OVER, name), *known = fv__sprintf("%s%s", FV_MARK_LENGTH, name);
-    bool                done = fv__seen_has(&state->seen, over, 0);
-    const fv_seen_scan *length = fv__seen_scan(&state->seen, known);
-    fv_status           status = FV_OK;
+/* Whoever completed a scan removes its facts. */
+static fv_status read_facts(const fv_growing *g, const char *name, facts *f, bool *there, fv_error *error) {
+    fv_hash   hash = fv__hash_bytes(name, strlen(name));
+    char     *path = fv__sprintf("%s/%016llx.scan", g->options.folder, (unsigned long long)hash.low);
+    fv_bytes  bytes = { 0 };
+    fv_status status = fv__file_exists(path) ? fv__file_read_all(path, sizeof *f, &bytes, error) : FV_OK;
+    *there = bytes.size == sizeof *f;
+    if (*there) memcpy(f, bytes.data, sizeof *f);
+    fv__bytes_release(&bytes);
+    free(path);
+    return status;
+}
+
+static fv_status restore_scan(fv_growing *g, const facts *f, const fv_seen_scan *staged, const fv_seen_scan *length,
+                              fv_error *error) {
+    fv_scan_file *scan = add_scan(g, staged->name + 1, &f->type);
+    scan->partition = (int)f->partition;
+    for (int64_t r = 0; r < staged->nranges; r++)
+        for (int64_t i = staged->range[2 * r]; i < staged->range[2 * r + 1]; i++) have(scan, i);
+    if (length) scan->length = length->range[0];
+    scan->shown = scan->have_count;
+    FV_TRY(fv__file_open_update(scan->path, &scan->fd, error));
+    return restore_angles(scan, error);
+}
+
+static fv_status restore(fv_growing *g, const fv_stream_state *state, const fv_seen_scan *staged, int partition,
+                         fv_error *error) {
+    const char *name = staged->name + 1;
+    char       *over = fv__sprintf("%s%s", FV_MARK_OVER, name), *known = fv__sprintf("%s%s", FV_MARK_LENGTH, name);
+    bool        done = fv__seen_has(&state->seen, over, 0), there = false;
+    facts       f;
+    fv_status   status = FV_OK;
     for (int64_t i = 0; i < g->nscans; i++) done = done || !strcmp(g->scans[i]->name, name);
-    if (!done) {
-        fv_image_type none = { 0 };
-        fv_scan_file *scan = add_scan(g, name, &none);
-        fv_bytes      bytes = { 0 };
-        status = fv__file_read_all(scan->facts, sizeof(facts), &bytes, error);
-        if (status == FV_OK && bytes.size == sizeof(facts)) scan->type = ((const facts *)(const void *)bytes.data)->type;
-        if (status == FV_OK) status = fv__file_open_update(scan->path, &scan->fd, error);
-        for (int64_t r = 0; r < staged->nranges; r++)
-            for (int64_t i = staged->range[2 * r]; i < staged->range[2 * r + 1]; i++) have(scan, i);
-        if (status == FV_OK) status = restore_angles(scan, error);
-        if (length) scan->length = length->range[0];
-        scan->shown = scan->have_count;
-        fv__bytes_release(&bytes);
-    }
+    if (!done) status = read_facts(g, name, &f, &there, error);
+    if (status == FV_OK && there && (partition < 0 || f.partition == partition))
+        status = restore_scan(g, &f, staged, fv__seen_scan(&state->seen, known), error);
     free(over);
     free(known);
     return status;
 }
 
-fv_status fv__growing_restore(fv_growing *g, const fv_stream_state *state, fv_error *error) {
+fv_status fv__growing_restore(fv_growing *g, const fv_stream_state *state, int partition, fv_error *error) {
     FV_TRY(fv__path_make_folders(g->options.folder, error));
     for (int64_t i = 0; i < state->seen.nscans; i++)
-        if (state->seen.scans[i].name[0] == FV_MARK_STAGED[0]) FV_TRY(restore(g, state, &state->seen.scans[i], error));
+        if (state->seen.scans[i].name[0] == FV_MARK_STAGED[0]) FV_TRY(restore(g, state, &state->seen.scans[i], partition, error));
     return FV_OK;
 }
 
@@ -229,12 +245,12 @@ static fv_status put(fv_growing *g, fv_scan_file *scan, const fv_frame *frame, c
     else if (!isnan(frame->angle) && frame->index >= FV_MOST_ANGLES)
         *why = fv__sprintf("its number %lld is too large for a frame with an angle", (long long)frame->index);
     if (*why) return FV_OK;
+    scan->partition = frame->partition;
     if (scan->fd < 0) FV_TRY(create(scan, error));
     FV_TRY(fv__file_write_at(scan->fd, data, (size_t)bytes, offset, scan->path, error));
     FV_TRY(put_angle(scan, frame, error));
     have(scan, frame->index);
     scan->last = fv__now();
-    scan->partition = frame->partition;
     return FV_OK;
 }
 

@@ -49,8 +49,8 @@ typedef struct fv_scan_file {
 typedef struct fv_growing fv_growing;
 
 fv_growing *fv__growing_new(const fv_growing_options *options);
-/* Scans that earlier processes left unfinished: state tells what they had. */
-fv_status fv__growing_restore(fv_growing *growing, const fv_stream_state *state, fv_error *error);
+/* Scans that other processes left unfinished, of this partition or (-1) of all: state tells what they had. */
+fv_status fv__growing_restore(fv_growing *growing, const fv_stream_state *state, int partition, fv_error *error);
 void      fv__growing_free(fv_growing *growing);
 /* Puts a frame into its scan; *scan: which one, if it has to be synced. Says in *why what is wrong with a frame that does not
  * fit. */

@@ -91,6 +91,18 @@ bool fv__seen_add(fv_seen *seen, const char *scan, int64_t index) {
     return true;
 }
 
+void fv__seen_remove(fv_seen *seen, const char *name, int64_t index) {
+    if (!fv__seen_has(seen, name, index)) return;
+    fv_seen_scan *scan = scan_of(seen, name);
+    int64_t       at = place_of(scan, index + 1), end = scan->range[2 * at + 1];
+    scan->count--;
+    scan->range[2 * at + 1] = index;
+    if (index + 1 < end) insert(scan, at + 1, index + 1, end);
+    if (scan->range[2 * at] < index) return;
+    memmove(scan->range + 2 * at, scan->range + 2 * at + 2, (size_t)(2 * (scan->nranges - at - 1)) * sizeof *scan->range);
+    scan->nranges--;
+}
+
 void fv__seen_release(fv_seen *seen) {
     for (int64_t i = 0; i < seen->nscans; i++) {
         free(seen->scans[i].name);

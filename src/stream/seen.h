@@ -23,6 +23,7 @@ bool fv__seen_has(const fv_seen *seen, const char *scan, int64_t index);
 bool fv__seen_add(fv_seen *seen, const char *scan, int64_t index);
 /* All numbers from first on, before end. */
 void fv__seen_add_range(fv_seen *seen, const char *scan, int64_t first, int64_t end);
+void fv__seen_remove(fv_seen *seen, const char *scan, int64_t index);
 /* NULL: none of its frames was met. */
 const fv_seen_scan *fv__seen_scan(const fv_seen *seen, const char *scan);
 void                fv__seen_release(fv_seen *seen);

@@ -63,7 +63,8 @@ static fv_status send_one(fv_stream_run *run, const fv_errand *work, fv_error *e
 }
 
 bool fv__sending_any(const fv_errand *work) {
-    return work->error.code == FV_OK && (work->made.noutputs || (work->made.ntables && work->fate != FV_FATE_PREVIEW));
+    return work->error.code == FV_OK && work->fate != FV_FATE_LEFT &&
+           (work->made.noutputs || (work->made.ntables && work->fate != FV_FATE_PREVIEW));
 }
 
 /* ---------------------------------------------------------------- a batch */
@@ -109,8 +110,5 @@ fv_status fv__sending_send(fv_stream_run *run, const fv_errand *works, fv_error 
         FV_TRY(reopen_patiently(run, &sent, error));
     }
     FV_TRY(fv__fault_point("stream.sent", error));
-    pthread_mutex_lock(&run->logging);
-    fv_status status = fv__stream_log_sent(run->log, error);
-    pthread_mutex_unlock(&run->logging);
-    return status;
+    return fv__stream_log_sent(run->log, error);
 }

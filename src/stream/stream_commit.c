@@ -145,6 +145,7 @@ static void note_positions(fv_stream_run *run, const fv_errand *works, fv_log_ba
         if (!w->frame) continue;
         int64_t at = fv__flight_end(run, w->frame->partition, w->frame->offset);
         int     i = 0;
+        if (w->fate == FV_FATE_LEFT) continue;
         while (i < n && partitions[i] != w->frame->partition) i++;
         if (i == 64) continue; /* it is told with a later batch */
         if (i == n) partitions[n++] = w->frame->partition;
@@ -160,7 +161,7 @@ static void tell_source(fv_stream_run *run, const fv_errand *works) {
     if (!run->topic || !run->source->committed) return;
     int last = -1;
     for (const fv_errand *w = works; w; w = w->next) {
-        if (!w->frame || w->frame->partition == last) continue;
+        if (!w->frame || w->fate == FV_FATE_LEFT || w->frame->partition == last) continue;
         last = w->frame->partition;
         pthread_mutex_lock(&run->mutex);
         int64_t at = fv__state_position(&run->state, run->topic, last);
@@ -172,20 +173,31 @@ static void tell_source(fv_stream_run *run, const fv_errand *works) {
 static fv_status append_patiently(fv_stream_run *run, const fv_log_batch *batch, bool sending, fv_error *error) {
     bool told = false;
     for (;;) {
-        pthread_mutex_lock(&run->logging);
         fv_status status = fv__stream_log_commit(run->log, batch, sending, error);
-        pthread_mutex_unlock(&run->logging);
         if (!wait_for_room(run, status, error, &told)) return status;
     }
 }
 
-/* The files of these have their names. */
-static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch *batch, fv_error *error) {
-    bool      told = false, sending = false;
-    fv_status status;
-    while (wait_for_room(run, status = sync_scans(works, error), error, &told)) {
+/* Frames of partitions that were given to another process while we stood still or were cut off: they may come again. */
+static void leave_lost(fv_stream_run *run, fv_errand *works) {
+    const fv_fence *fence = fv__stream_log_fence(run->log);
+    pthread_mutex_lock(&run->mutex);
+    for (fv_errand *w = works; w && run->topic; w = w->next) {
+        int partition = w->frame ? w->frame->partition : w->scan->partition;
+        if ((!w->frame && w->fate != FV_FATE_SCAN) || !fv__fence_lost(fence, partition)) continue;
+        if (w->frame && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_STAGED || w->fate == FV_FATE_FAILED))
+            fv__seen_remove(&run->taken, w->frame->scan, w->frame->index);
+        w->fate = FV_FATE_LEFT;
+        w->length = 0;
+        w->error = (fv_error){ 0 };
     }
-    FV_TRY(status);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+/* While logging and the fence are held. */
+static fv_status write_batch(fv_stream_run *run, fv_errand *works, fv_log_batch *batch, fv_error *error) {
+    bool sending = false;
+    leave_lost(run, works);
     fv__log_batch_clear(batch);
     for (fv_errand *w = works; w; w = w->next) {
         if (w->error.code != FV_OK && w->fate == FV_FATE_DONE) w->fate = FV_FATE_FAILED;
@@ -203,6 +215,23 @@ static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch
     pthread_mutex_unlock(&run->mutex);
     FV_TRY(append_patiently(run, batch, sending, error));
     return sending ? fv__sending_send(run, works, error) : FV_OK;
+}
+
+/* The files of these have their names. */
+static fv_status commit_batch(fv_stream_run *run, fv_errand *works, fv_log_batch *batch, fv_error *error) {
+    bool      told = false;
+    fv_status status;
+    while (wait_for_room(run, status = sync_scans(works, error), error, &told)) {
+    }
+    FV_TRY(status);
+    pthread_mutex_lock(&run->logging);
+    status = fv__fence_hold(fv__stream_log_fence(run->log), error);
+    if (status == FV_OK) {
+        status = write_batch(run, works, batch, error);
+        fv__fence_release(fv__stream_log_fence(run->log));
+    }
+    pthread_mutex_unlock(&run->logging);
+    return status;
 }
 
 /* ---------------------------------------------------------------- the thread */

@@ -24,6 +24,9 @@ void fv__stream_count(fv_stream_run *run, const fv_errand *work) {
     case FV_FATE_AGAIN: facts->duplicate++; break;
     case FV_FATE_FAILED: facts->failed++; break;
     case FV_FATE_SUM: break;
+    case FV_FATE_LEFT:
+        if (work->frame) facts->frames--;
+        return;
     case FV_FATE_PREVIEW: facts->previews++; break;
     case FV_FATE_SCAN:
         facts->scans++;
@@ -162,6 +165,7 @@ static void tell_event(fv_stream_run *run, const fv_errand *work) {
 }
 
 void fv__stream_tell(fv_stream_run *run, const fv_errand *work) {
+    if (work->fate == FV_FATE_LEFT) return;
     if (run->options->event && work->error.code != FV_ERROR_CANCELLED) tell_event(run, work);
     if (work->fate == FV_FATE_SCAN && work->error.code != FV_OK)
         fv__log_failure("fovea: scan %s: %s", work->name, work->error.message);

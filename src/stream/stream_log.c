@@ -27,6 +27,7 @@ typedef struct record { /* stands before each record's bytes */
 struct fv_stream_log {
     char            *folder, *name, *path;
     fv_lease        *lease;
+    fv_fence        *fence;
     int              fd;
     int64_t          length;
     uint64_t         number; /* of the last batch */
@@ -476,12 +477,26 @@ static fv_status take_over(fv_stream_log *log, const char *path, const char *nam
     fv__bytes_clear(&log->scratch);
     put_snapshot(&log->scratch, state, &log->tables);
     if (status == FV_OK) status = append(log, RECORD_SNAPSHOT, &log->scratch, true, error);
+    if (status == FV_OK) fv__fence_remove(log->folder, name);
     return status == FV_OK ? fv__path_remove(path, error) : status;
 }
 
+fv_fence *fv__stream_log_fence(const fv_stream_log *log) { return log->fence; }
+
+static fv_status read_living(const fv_stream_log *log, const char *path, const char *name, int partition, fv_stream_state *living,
+                             fv_error *error) {
+    replay r = { .state = living };
+    int    fence;
+    FV_TRY(fv__fence_take(log->folder, name, partition, &fence, error));
+    fv_status status = read_log(path, &r, error);
+    if (fence >= 0) close(fence);
+    replay_release(&r);
+    return status != FV_OK && !fv__file_exists(path) ? FV_OK : status; /* its owner has just gone */
+}
+
 /* A log of another process: a dead one's is taken over, a living one's is only read. */
-static fv_status learn_from(fv_stream_log *log, const char *file, fv_stream_state *dead_state, fv_stream_state *living,
-                            fv_error *error) {
+static fv_status learn_from(fv_stream_log *log, const char *file, int partition, fv_stream_state *dead_state,
+                            fv_stream_state *living, fv_error *error) {
     char     *path = fv__path_inside(log->folder, file), *name = fv__sprintf("%.*s", (int)strlen(file) - 4, file);
     fv_lease *lease = NULL;
     fv_hash   dead;
@@ -489,12 +504,9 @@ static fv_status learn_from(fv_stream_log *log, const char *file, fv_stream_stat
     fv_status status = fv__lease_try(path, &lease, &dead, &why);
     if (status == FV_OK)
         status = fv__file_exists(path) ? take_over(log, path, name, dead_state, error) : FV_OK;
-    else if (status == FV_ERROR_BUSY) {
-        replay r = { .state = living };
-        status = read_log(path, &r, error);
-        if (status != FV_OK && !fv__file_exists(path)) status = FV_OK; /* its owner has just gone */
-        replay_release(&r);
-    } else
+    else if (status == FV_ERROR_BUSY)
+        status = read_living(log, path, name, partition, living, error);
+    else
         *error = why;
     if (lease) fv__lease_release(lease);
     free(path);
@@ -502,7 +514,8 @@ static fv_status learn_from(fv_stream_log *log, const char *file, fv_stream_stat
     return status;
 }
 
-fv_status fv__stream_log_learn(fv_stream_log *log, fv_stream_state *dead, fv_stream_state *living, fv_error *error) {
+fv_status fv__stream_log_learn(fv_stream_log *log, int partition, fv_stream_state *dead, fv_stream_state *living,
+                               fv_error *error) {
     DIR      *folder = opendir(log->folder);
     fv_status status = FV_OK;
     if (!folder) return fv_fail(error, FV_ERROR_IO, "%s cannot be looked into", log->folder);
@@ -510,7 +523,7 @@ fv_status fv__stream_log_learn(fv_stream_log *log, fv_stream_state *dead, fv_str
         size_t length = strlen(entry->d_name);
         bool   ours = !strcmp(entry->d_name, fv__path_name(log->path));
         if (length > 4 && entry->d_name[0] != '.' && !strcmp(entry->d_name + length - 4, ".log") && !ours)
-            status = learn_from(log, entry->d_name, dead, living, error);
+            status = learn_from(log, entry->d_name, partition, dead, living, error);
     }
     closedir(folder);
     return status;
@@ -525,6 +538,7 @@ fv_status fv__stream_log_open(const char *folder, const char *name, fv_stream_lo
     log->fd = -1;
     fv_status status = fv__path_make_folders(folder, error);
     if (status == FV_OK) status = fv__lease_acquire(log->path, &log->lease, &taken, error);
+    if (status == FV_OK) status = fv__fence_open(folder, name, &log->fence, error); /* before there is a log to be read */
     if (status == FV_OK) status = write_anew(log, &(fv_stream_state){ 0 }, error);
     if (status != FV_OK) {
         fv__stream_log_close(log);
@@ -537,6 +551,7 @@ fv_status fv__stream_log_open(const char *folder, const char *name, fv_stream_lo
 void fv__stream_log_close(fv_stream_log *log) {
     if (!log) return;
     if (log->fd >= 0) close(log->fd);
+    fv__fence_close(log->fence);
     if (log->lease) fv__lease_release(log->lease);
     for (int i = 0; i < log->nleases; i++) {
         fv__lease_release(log->leases[i]);

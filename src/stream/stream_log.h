@@ -4,6 +4,8 @@
  * Every process has a log of its own in the folder of the stream, NAME.log, which is leased. What a dead process left is taken
  * over by the next one that starts or is given its partitions.
  *
+ * Living processes share the partitions of a topic: who is given one takes it from the others (fence.h).
+ *
  * Invariants
  * 1. A record is appended only when the files of its frames are durable under their names.
  * 2. A record that is torn or damaged ends the log: what comes after it was never promised to anybody.
@@ -15,6 +17,7 @@
 #ifndef FV_STREAM_LOG_H
 #define FV_STREAM_LOG_H
 
+#include "stream/fence.h"
 #include "stream/item_runner.h"
 #include "stream/seen.h"
 
@@ -53,8 +56,11 @@ typedef struct fv_stream_log fv_stream_log;
 
 /* Opens a new log in the folder of a stream. One thread at a time uses it. */
 fv_status fv__stream_log_open(const char *folder, const char *name, fv_stream_log **log, fv_error *error);
-/* What other processes have done: of dead ones, whose logs are taken over, and of living ones. */
-fv_status fv__stream_log_learn(fv_stream_log *log, fv_stream_state *dead, fv_stream_state *living, fv_error *error);
+/* What other processes have done: of dead ones, whose logs are taken over, and of living ones, which lose this partition (-1:
+ * none) and commit nothing of it any more. */
+fv_status fv__stream_log_learn(fv_stream_log *log, int partition, fv_stream_state *dead, fv_stream_state *living,
+                               fv_error *error);
+fv_fence *fv__stream_log_fence(const fv_stream_log *log);
 void      fv__state_merge(fv_stream_state *state, const fv_stream_state *other);
 /* Appends a batch and syncs it. The state has it already. sending: it does not count until fv__stream_log_sent. */
 fv_status fv__stream_log_commit(fv_stream_log *log, const fv_log_batch *batch, bool sending, fv_error *error);

@@ -24,7 +24,8 @@ typedef enum fv_fate {
     FV_FATE_FAILED,
     FV_FATE_SCAN,
     FV_FATE_PREVIEW,
-    FV_FATE_SUM /* frames of a scan are added to sums; nothing is made of it yet */
+    FV_FATE_SUM, /* frames of a scan are added to sums; nothing is made of it yet */
+    FV_FATE_LEFT /* its partition belongs to another process by now, which does it */
 } fv_fate;
 
 typedef struct fv_errand {    /* a frame or a scan on its way */
@@ -115,8 +116,9 @@ void *fv__stream_commit(void *run); /* a thread */
 
 /* ---- sending.c ---- */
 fv_status fv__sending_open(fv_stream_run *run, fv_error *error);
-bool      fv__sending_any(const fv_errand *work);                                                    /* it makes messages */
-fv_status fv__sending_send(fv_stream_run *run, const fv_errand *works, fv_error *error);             /* of the log's last batch */
+bool      fv__sending_any(const fv_errand *work); /* it makes messages */
+/* Of the log's last batch; logging is held. */
+fv_status fv__sending_send(fv_stream_run *run, const fv_errand *works, fv_error *error);
 fv_status fv__sending_was(void *run, const char *name, int64_t number, bool *sent, fv_error *error); /* for the log */
 
 /* ---- flights.c ---- */
