@@ -5,8 +5,8 @@ Processor time of this process, of dask's workers and of what they start is comp
 less than the time on the wall; both are printed. The start of the cluster is not counted.
 
 usage: bench/on_dask.py [ROW...]    rows: study threads dispatch label
-environment: IMAGES (4096) of the study, SIDE (512) of the labelled volume, TASKS (100000), WORKERS (2), ROUNDS (3) and DEPTH (800) of
-the volume that takes about a minute on two cores
+environment: IMAGES (4096) of the study, SIDE (512) of the labelled volume and PARTS (4) into which each of its axes is cut, TASKS
+(100000), WORKERS (2), ROUNDS (3) and DEPTH (800) of the volume that takes about a minute on two cores
 """
 import os
 import pathlib
@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT / "python")
 os.environ["PYTHONPATH"] = str(ROOT / "python")
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
-IMAGES, SIDE, TASKS, WORKERS, ROUNDS, DEPTH = (int(os.environ.get(name, usual)) for name, usual in (
-    ("IMAGES", 4096), ("SIDE", 512), ("TASKS", 100000), ("WORKERS", 2), ("ROUNDS", 3), ("DEPTH", 800)))
+IMAGES, SIDE, PARTS, TASKS, WORKERS, ROUNDS, DEPTH = (int(os.environ.get(name, usual)) for name, usual in (
+    ("IMAGES", 4096), ("SIDE", 512), ("PARTS", 4), ("TASKS", 100000), ("WORKERS", 2), ("ROUNDS", 3), ("DEPTH", 800)))
 STUDY = """
 cells = read("images/*.npy")
 smooth = gaussian(cells, 2)
@@ -146,7 +146,7 @@ def label(client):
     import numpy as np
     from fovea import dask as fd
     rng = da.random.default_rng(1) if hasattr(da.random, "default_rng") else da.random.RandomState(1)
-    noise = rng.random((SIDE, SIDE, SIDE), chunks=SIDE // 4).astype("float32")
+    noise = rng.random((SIDE, SIDE, SIDE), chunks=SIDE // PARTS).astype("float32")
     mask = (fd.gaussian(noise, 2) > 0.51).persist()
     mask.sum().compute()
     with Clock(client) as ours:

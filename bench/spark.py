@@ -2,7 +2,7 @@
 """Fovea on Spark beside scikit-image in PySpark tasks, beside Fovea on threads, and beside plain MPI, in one run.
 
     bench/spark.py [NAME ...]      names: study minute dispatch allreduce
-    environment: ITEMS (512) of the study, ROUNDS (3), DEPTH (800) of the volume that takes about a minute on two cores
+    environment: ITEMS (4096) of the study, ROUNDS (3), DEPTH (800) of the volume that takes about a minute on two cores
 
 Runs in the environment of `scripts/bootstrap.sh spark`, with executors of one core each, as many as there are cores (2 at least,
 4 for allreduce). The start of the cluster is not counted. Runs are done in turns, and the median of each counts.
@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 import fovea  # noqa: E402
 import fovea.spark  # noqa: E402
 
-ITEMS = int(os.environ.get("ITEMS", 512))
+ITEMS = int(os.environ.get("ITEMS", 4096))
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 DEPTH = int(os.environ.get("DEPTH", 800))
 CORES = max(len(os.sched_getaffinity(0)), 2)
