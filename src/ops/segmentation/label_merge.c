@@ -116,11 +116,11 @@ static fv_status number_group(merge *m, cursor *cursors, cursor **heap, int64_t 
 }
 
 fv_status fv__label_finish(fv_finish *f, fv_error *error) {
-    int       axis;
-    int64_t   at_once = interleaved(f->lattice, &axis), chunks = f->npartials;
-    merge     m = { 0 };
-    cursor   *cursors;
-    cursor  **heap = NULL;
+    int      axis;
+    int64_t  at_once = interleaved(f->lattice, &axis), chunks = f->npartials;
+    merge    m = { 0 };
+    cursor  *cursors;
+    cursor **heap = NULL;
     if (chunks == 1) return FV_OK;
     fv_status status = FV_TAKE_ZEROED(cursors, (size_t)at_once * sizeof *cursors, error);
     if (status == FV_OK) status = FV_TAKE(heap, (size_t)at_once * sizeof *heap, error);
