@@ -12,6 +12,7 @@ import subprocess
 
 import maven
 from fovea_test import Skip, wait_for
+from wire import Wire
 
 VERSION = "4.3.1"
 ARTIFACTS = f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36"
@@ -51,6 +52,12 @@ listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.p
   user_{user}="{password}";
 listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+"""
+
+# A second door that tells its clients to come through another port, where a wire begins.
+WIRED = """listeners=PLAINTEXT://127.0.0.1:{port},WIRED://127.0.0.1:{door},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},WIRED://127.0.0.1:{wire}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,WIRED:PLAINTEXT,CONTROLLER:PLAINTEXT
 """
 
 
@@ -139,9 +146,10 @@ class Admin:
 
 class Broker:
     """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between. With a user and a
-    password it has a door with TLS and SASL (PLAIN, SCRAM): broker.secure is that address, broker.certificate what to trust."""
+    password it has a door with TLS and SASL (PLAIN, SCRAM): broker.secure is that address, broker.certificate what to trust.
+    wired: it has a door behind broker.wire, which can be cut; broker.wired is that address."""
 
-    def __init__(self, folder, partitions=1, user=None, password=None):
+    def __init__(self, folder, partitions=1, user=None, password=None, wired=False):
         self.jars = find_jars()
         self.folder = pathlib.Path(folder) / "kafka"
         self.folder.mkdir()
@@ -157,6 +165,11 @@ class Broker:
             with open(self.settings, "a", encoding="utf-8") as file:  # what comes later counts
                 file.write(SECURE.format(port=self.port, controller=controller, secure=secure, folder=self.folder, user=user,
                                          password=password))
+        self.wire = Wire(secure) if wired else None
+        if wired:
+            self.wired = f"127.0.0.1:{self.wire.port}"
+            with open(self.settings, "a", encoding="utf-8") as file:
+                file.write(WIRED.format(port=self.port, controller=controller, door=secure, wire=self.wire.port))
         identity = "fovea-test-cluster-000"
         known = []
         for number in (256, 512) if user else ():
@@ -220,9 +233,13 @@ class Broker:
 
     def __enter__(self):
         self.start()
+        if self.wire:
+            self.wire.__enter__()
         return self
 
     def __exit__(self, *_):
+        if self.wire:
+            self.wire.__exit__()
         if self.process.poll() is None:
             self.process.terminate()
             try:
