@@ -155,6 +155,45 @@ def ranks_of_mpi_are_streams_of_one_group(folder):
     assert sorted(row[2] for row in rows(here)) == sorted(row[2] for row in wanted)
 
 
+def ranks_in(folder):
+    """Processes of Fovea whose working folder is this one."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cwd").samefile(folder) and (entry / "exe").samefile(FOVEA):
+                found.append(int(entry.name))
+        except OSError:
+            pass  # it has gone
+    return found
+
+
+@long
+def a_rank_of_mpi_that_is_killed_costs_no_frame(folder):
+    launcher = shutil.which("mpiexec.mpich") or shutil.which("mpiexec")
+    if not launcher:
+        raise Skip("no mpiexec here: apt-get install mpich")
+    put(folder, 80)
+    wanted = expected(folder)[1]
+    content = COUNT.replace('write(mean(scans), "means.csv")\n', "")
+    with Broker(folder, 4) as broker:
+        topic = broker.topic("frames")
+        here = pathlib.Path(folder) / "live"
+        here.mkdir()
+        command = [launcher, "-n", "3", FOVEA, "stream", "-q", text(here, content), "--bind", f"scans={topic}?group=g"]
+        job = subprocess.Popen(command, cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for number, file in enumerate(sorted((pathlib.Path(folder) / "scans").iterdir())):
+            run("publish", "-q", file, "--to", topic, "--key", f"k{number}", folder=folder)
+            if number == 40:
+                wait_for("the ranks", lambda: len(ranks_in(here)) == 3 and (here / "means.db").exists())
+                os.kill(ranks_in(here)[0], signal.SIGKILL)  # mpiexec may end the others, too
+        for rank in ranks_in(here):
+            os.kill(rank, signal.SIGKILL)
+        job.wait()
+        subprocess.run([*command, "--once"], cwd=here, check=True, timeout=600)
+    assert len({row[0] for row in rows(here)}) == len(rows(here)) == 80, len(rows(here))
+    assert sorted(row[2] for row in rows(here)) == sorted(row[2] for row in wanted)
+
+
 @long
 def slow_work_pauses_the_consumer_and_memory_holds(folder):
     put(folder, 120, size=1024)
