@@ -117,6 +117,7 @@ typedef struct fv_run_options {
     const char *part;      /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
     double      within;    /* seconds in which printed statistics are estimated, and images are not written; 0: all is computed */
     double      within_error; /* the same to a part of each value: 0.01 is 1 %; 0: not asked */
+    double      waited;       /* seconds before this call that count as part of within, and of approx(..., time = 5) */
     int         poison;       /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
     const char *command;      /* the fovea command, for engines that start it; NULL: this program */
     void (*progress)(void *context, const fv_run_state *state); /* at most ten times a second, from any thread */

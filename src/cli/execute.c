@@ -3,6 +3,7 @@
 #include "pipeline_options.h"
 #include "progress.h"
 #include "stopping.h"
+#include "waited.h"
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <signal.h>
@@ -230,6 +231,7 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .part = getenv("FOVEA_PART"), /* estimates start the command with it */
                            .within = o->within,
                            .within_error = o->within_error,
+                           .waited = fv_waited(),
                            .cancel = fv_stopping(true),
                            .progress = o->quiet  ? NULL
                                        : o->json ? fv_progress_events

@@ -273,12 +273,23 @@ fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv
     return status;
 }
 
+/* An interval that is shown is one of many, which shall all hold: one that rests on too little is not. */
+static void hide_unsound(const sample *s, fv_interval *e) {
+    const int64_t least = fv__sampling_next(0, s->base.population);
+    if (s->base.seen < least || !fv__sampling_sound(e)) e->low = e->high = NAN;
+    for (int64_t k = 0; s->rows && k < s->rows->nrows * s->rows->nvalues; k++) {
+        fv_interval *of = &s->rows->interval[k];
+        if (s->base.seen < least || !fv__sampling_sound(of)) of->low = of->high = NAN;
+    }
+}
+
 bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *e,
                        fv_estimates *rows) {
     sample        s = sample_of(instance, stage, node, rows);
     fv_sample_end end;
-    s.base.confidence = 1 - (1 - s.base.confidence) / (double)(look * (look + 1));
+    s.base.confidence = fv__sampling_look(s.base.confidence, look);
     bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
+    if (some) hide_unsound(&s, e);
     release_sample(&s);
     return some;
 }

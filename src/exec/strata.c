@@ -3,7 +3,7 @@
 #include "base/take.h"
 #include <stdlib.h>
 
-enum { USUAL = 8, LEAST = 4 }; /* chunks of the sample in a part */
+enum { OF_BOX = 8, OF_ITEM = 4, LEAST = 2 }; /* chunks of the sample in a part, on average */
 
 void fv__strata_release(fv_strata *s) {
     free(s->stratum);
@@ -11,12 +11,14 @@ void fv__strata_release(fv_strata *s) {
     *s = (fv_strata){ 0 };
 }
 
-/* Into how many parts each axis is cut, so that all together are at most so many: items first, then the longest parts. */
+/* Into how many parts each axis is cut, so that all together are at most so many: items first, of which there may be more, then
+ * the longest parts. */
 static void cut(const fv_stage *stage, const fv_image_type *image, int64_t most, int64_t *parts) {
     int     ndim = stage->lattice.ndim;
     int64_t all = 1;
     for (int d = 0; d < ndim; d++) parts[d] = 1;
-    if (ndim && image->ndim == ndim && !strcmp(image->axis[0], "item")) all = parts[0] = FV_MIN(stage->count[0], most);
+    if (ndim && image->ndim == ndim && !strcmp(image->axis[0], "item"))
+        all = parts[0] = FV_MIN(stage->count[0], most * OF_BOX / OF_ITEM);
     for (bool more = true; more;) {
         int longest = -1;
         for (int d = 0; d < ndim; d++) {
@@ -72,8 +74,8 @@ bool fv__strata_find(fv_strata *s, const fv_stage *stage, const fv_image_type *i
     int64_t  parts[FV_MAX_DIMS], boxes = 1, *in_sample = NULL;
     int32_t *stratum_of = NULL;
     fv__strata_release(s);
-    if (seen < 2 * USUAL || seen == stage->ntasks) return false;
-    cut(stage, image, seen / USUAL, parts);
+    if (seen < 2 * OF_BOX || seen == stage->ntasks) return false;
+    cut(stage, image, seen / OF_BOX, parts);
     for (int d = 0; d < stage->lattice.ndim; d++) boxes *= parts[d];
     bool there = FV_TAKE_ZEROED(in_sample, (size_t)boxes * sizeof *in_sample, NULL) == FV_OK &&
                  FV_TAKE_ZEROED(stratum_of, (size_t)boxes * sizeof *stratum_of, NULL) == FV_OK &&

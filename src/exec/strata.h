@@ -12,7 +12,7 @@ typedef struct fv_strata {
 } fv_strata;
 
 /* Of the first chunks of an order, of a stage that reduces this image. Parts are boxes of neighbouring chunks; of images with an
- * axis item, items or runs of them, and boxes inside of items only where the sample is large enough. At least four chunks of the
+ * axis item, items or runs of them, and boxes inside of items only where the sample is large enough. At least two chunks of the
  * sample lie in each. They follow from places alone, never from values. False: there are fewer than two. What was found before is
  * released. */
 bool fv__strata_find(fv_strata *strata, const fv_stage *stage, const fv_image_type *image, const int64_t *order, int64_t seen);

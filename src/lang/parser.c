@@ -380,7 +380,7 @@ static node *parse_group(parser *p) {
 static node *parse_primary(parser *p) {
     const fv__token *t = p->token;
     node            *n;
-    char             expected[80], before[64];
+    char             expected[104], before[64];
     switch (t->kind) {
     case FV__TOKEN_NUMBER:
         n = new_node(p, FV_EXPR_NUMBER, t);
@@ -399,7 +399,7 @@ static node *parse_primary(parser *p) {
     if (at(p, "(")) return parse_group(p);
     if (at(p, "[")) return parse_list(p);
     describe(t - 1, before);
-    snprintf(expected, sizeof expected, "a value after %s", before);
+    snprintf(expected, sizeof expected, "a value after %s%s", before, fv__token_is(t - 1, "%") ? " (1 % is written 0.01)" : "");
     return unexpected(p, expected);
 }
 

@@ -1,5 +1,6 @@
 /* Names of other programs. Those of operators stand in their descriptors; here is what is no operator. */
 #include "op/familiar.h"
+#include "op/sampling.h"
 #include <stdlib.h>
 #include <strings.h>
 
@@ -112,6 +113,7 @@ const char *fv__argument_hint(const fv_op *op, const char *name) {
         return "this belongs to the geometry: parallel(angles = range(0, 179), center = 319.5)";
     if (name && (op->sink || op->layout) && lists("spacing, pixel_size, voxel_size, pixelsize, resolution, units, unit", name))
         return "set_spacing(image, [2, 0.5, 0.5], \"um\") says how large the voxels are; files keep it";
+    if (fv__op_samples(op)) return "approx(mean(image), error = 0.01) goes on until 1 % is reached, time = 5 for five seconds";
     if (strcmp(op->family, "statistics") != 0 || (name && !lists("axis, axes, dim, dims, along, keepdims", name))) return NULL;
     return "a statistic is one number of the whole image; project(image, \"z\", \"mean\") computes along an axis and gives an "
            "image";

@@ -233,12 +233,29 @@ static fv_status check_number(const fv_param *param, double value, fv_error *err
                    param->above ? " (the lower end excluded)" : "");
 }
 
+/* Of a number that was written as a text, with a sign or unit behind it, how to write it. */
+static void as_number(const fv_param *param, const fv_literal *value, char *out, size_t size) {
+    char       *rest;
+    const char *text = value->kind == FV_LITERAL_TEXT ? value->text : NULL;
+    double      number = text ? strtod(text, &rest) : 0;
+    *out = 0;
+    if (!text || rest == text || param->kind == FV_PARAM_TEXT || param->kind == FV_PARAM_CHOICE) return;
+    rest += strspn(rest, " ");
+    if (!strcmp(rest, "%"))
+        snprintf(out, size, ", as %g", number / 100);
+    else if (!*rest || (param->unit && !strcmp(rest, param->unit)))
+        snprintf(out, size, ", as %g", number);
+    else if (param->unit)
+        snprintf(out, size, " in %s", param->unit);
+}
+
 static fv_status wrong_kind(const fv_param *param, const fv_literal *value, fv_error *error) {
     fv_bytes text = { 0 };
-    char     shown[VALUE_SHOWN];
+    char     shown[VALUE_SHOWN], as[64];
     fv__literal_format(value, &text);
     fv_text_cut((char *)text.data, shown, sizeof shown);
-    fv_fail(error, FV_ERROR_USAGE, "%s = %s: expected %s", param->name, shown, expected(param));
+    as_number(param, value, as, sizeof as);
+    fv_fail(error, FV_ERROR_USAGE, "%s = %s: expected %s%s", param->name, shown, expected(param), as);
     fv__bytes_release(&text);
     return FV_ERROR_USAGE;
 }

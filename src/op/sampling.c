@@ -53,13 +53,18 @@ int64_t fv__sampling_next(int64_t size, int64_t count) {
     return FV_MIN(next, count);
 }
 
+double fv__sampling_look(double confidence, int64_t k) { return 1 - (1 - confidence) / (double)(k * (k + 1)); }
+
 /* Where the width rests on few chunks, as of a mask with rare objects, others like them were probably not met yet. Of values with
- * a normal distribution it rests on about a third of all. */
+ * a normal distribution it rests on about a third of all. And where few are left, what these few hold is no sum of many. */
+bool fv__sampling_sound(const fv_interval *e) {
+    bool many = e->informative >= FV_MAX(5, FV_MIN(20, (double)e->seen / 4));
+    return many && e->population - e->seen >= FV_LEAST_SAMPLE && isfinite(e->high - e->low);
+}
+
 bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *e) {
-    double least = FV_MAX(5, FV_MIN(20, (double)e->seen / 4));
     double half = FV_MAX(e->high - e->value, e->value - e->low);
-    if (!isfinite(half) || e->informative < least) return false;
-    return half <= FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
+    return fv__sampling_sound(e) && half <= FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
 }
 
 /* ---------------------------------------------------------------- tables */

@@ -89,7 +89,7 @@ typedef struct fv_estimator {
      * and gives the exact values if all chunks were seen. */
     fv_status (*rows)(fv_sample *s, fv_estimates *e, fv_error *error);
     int         plain;
-    const char *method;     /* for people; NULL: bootstrap-t */
+    const char *method;  /* for people; NULL: bootstrap-t */
     fv_control  control; /* what estimate uses of all chunks, if it is known beforehand */
     /* Of an operator that reads an image: the coarsest of its levels that has the same axes and at least so many voxels, or the
      * finest if none has, which the caller releases; NULL in reader: there is none. */
@@ -114,8 +114,12 @@ const fv_estimator *fv__op_estimator(const fv_op *op);
 int64_t *fv__sampling_order(uint64_t seed, int64_t count);
 /* The size at which a sample that has this size already is looked at next, at most count. */
 int64_t fv__sampling_next(int64_t size, int64_t count);
+/* The confidence of look number k, from 1, at a sample that grows: the looks together take no more of the doubt than there is. */
+double fv__sampling_look(double confidence, int64_t k);
 /* The table with columns NAME_low and NAME_high behind each estimated one, and at the end how much was seen. */
 fv_status fv__sampling_table(const fv_table_type *exact, int plain, fv_table_type *out, fv_error *error);
+/* Whether the width of an interval rests on enough chunks to be believed. */
+bool fv__sampling_sound(const fv_interval *estimate);
 /* Whether an estimate is as good as was asked for. */
 bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *estimate);
 

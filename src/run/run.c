@@ -580,7 +580,7 @@ static fv_status run_kept(running *r, fv_diagnostics *diagnostics, fv_error *err
 static fv_status run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                          fv_run_settings settings, const fv_share *share, fv_result **out, fv_diagnostics *diagnostics,
                          fv_error *error) {
-    double  began = fv__now();
+    settings.began = fv__now() - settings.options.waited;
     running r = { .settings = &settings, .bindings = bindings, .result = fv__calloc(sizeof *r.result), .share = share };
     r.context = (fv_context){ .program = program,
                               .bindings = bindings,
@@ -608,7 +608,7 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
     free(r.graph);
     fv__bytes_release(&r.left);
     fv__bytes_release(&r.tables);
-    r.result->facts.seconds = fv__now() - began;
+    r.result->facts.seconds = fv__now() - settings.began - settings.options.waited;
     if (status == FV_OK && r.result->nfailures) {
         tell_missing(&r);
         status = tell_failures(&r, error);

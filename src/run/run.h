@@ -32,6 +32,7 @@ typedef struct fv_run_settings {
     fv_budget      budget;        /* how the memory is divided */
     fv_order       order;         /* what to take first */
     fv_allowance  *allowance;     /* of processors, where somebody divides them; NULL: the workers' */
+    double         began;         /* fv__now, before anything was prepared */
 } fv_run_settings;
 
 /* ---- what a run gives back ---- */

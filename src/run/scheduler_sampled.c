@@ -36,6 +36,26 @@ static void say_order(fv_scheduler *s, const fv_stage *stage) {
             file);
 }
 
+/* A time is that of the whole run, or begins with the value's own tasks. If nothing was done before these, what it took to
+ * prepare the run (to start ranks, say) is part of it: whoever asks for a second waits for the command. */
+static double start_of_time(const fv_scheduler *s, const fv_sampling *sampling) {
+    return sampling->whole || !s->progress.tasks_done ? s->settings->began : fv__now();
+}
+
+/* Tasks that may run at once. */
+static double workers_of(const fv_scheduler *s) {
+    double workers = 0;
+    for (int p = 0; p < s->nplaces; p++) workers += s->places[p].workers;
+    return workers;
+}
+
+/* Seconds for the estimate itself and the end of the run. That of ranks takes longer the longer their start took. */
+static double reserve_of(const fv_scheduler *s, const fv_sampled *sampled) {
+    const double least = 0.01, of_start = 0.35, most = 0.5, resampling = 3e-5;
+    double       ranks = s->engine->ranks ? FV_MIN(of_start * (s->started - s->settings->began), most) : 0;
+    return least + ranks + resampling * (double)FV_MIN(sampled->next, 1024);
+}
+
 void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage    *stage = &item->instance->plan->stages[index];
     const fv_sampling *sampling = fv__stage_sampling(stage);
@@ -46,7 +66,7 @@ void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     if (recorded)
         sampled->limit = recorded;
     else if (sampling->time)
-        sampled->deadline = (sampling->whole ? s->started : sampled->started) + sampling->time;
+        sampled->deadline = start_of_time(s, sampling) + sampling->time;
     item->stages[index].sampled = sampled;
     say_order(s, stage);
 }
@@ -58,12 +78,11 @@ void fv__sampled_free(fv_sampled *sampled) {
 
 /* One that would be over too late is not begun; the first one always is. */
 static bool in_time(const fv_scheduler *s, const fv_stage_state *state, const fv_sampled *sampled) {
-    const double reserve = 0.01; /* seconds for the estimate itself, and the end of the run */
-    double       now = fv__now();
+    double now = fv__now();
     if (!sampled->deadline || !sampled->next) return true;
     int64_t done = state->done - state->found;
-    double  each = done ? (now - sampled->started) / (double)done * FV_MIN(s->places[0].workers, (double)done) : 0;
-    return now + 1.25 * each + reserve <= sampled->deadline;
+    double  each = done ? (now - sampled->started) / (double)done * FV_MIN(workers_of(s), (double)done) : 0;
+    return now + 1.25 * each + reserve_of(s, sampled) <= sampled->deadline;
 }
 
 bool fv__sampled_take(fv_scheduler *s, fv_item *item, int index, int64_t *task) {

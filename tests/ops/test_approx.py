@@ -333,6 +333,9 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
              ("otsu(v > 3)", "time = 1", "mask", "two values"), ("mean(v)", "error = 0", "error", "above 0"),
              ("mean(v)", "time = -2", "time", "above 0"), ("mean(v)", "absolute = -2", "absolute", "above 0"),
              ("mean(v)", "error = 1, confidence = 1", "confidence", "below 1"), ("3", "error = 1", "known already", ""),
+             ("mean(v)", "error = 1%", "after '%'", "1 % is written 0.01"),
+             ("mean(v)", 'error = "1%"', "expected a number", "as 0.01"), ("mean(v)", 'time = "5 s"', "a number", "as 5"),
+             ("mean(v)", 'time = "2min"', "expected a number in s", ""), ("mean(v)", "within = 5", "no argument within", "time = 5"),
              ("mean(v)", "error = 0.1, time = 1", "one of error", "time"), ("mean(v)", "seed = 3", "one of error", "time")]
     for value, how, *words in cases:
         text = run("run", "-e", f'v = read("v.npy")\napprox({value}, {how})', folder=folder, code=2).stderr
@@ -497,6 +500,58 @@ def a_coarse_level_makes_intervals_narrower_and_keeps_their_promise(folder):
     shutil.rmtree(pathlib.Path(folder, "v.zarr", "1"))  # one that is not there is no reason to fail
     _, [[row]] = values('approx(mean(read("v.zarr")), error = 0.01, seed = 0)', folder, "--fresh")
     assert row["low"] <= truth <= row["high"] and row["method"] != "control variate", row
+
+
+@test
+def items_of_different_levels_are_strata(folder):
+    """Sixteen images of other brightness each: what chunks differ by from others of their image is little."""
+    numbers = np.random.default_rng(12)
+    images = [(level + numbers.normal(0, 4, (8, 64, 64)) + 10 * np.kron(numbers.normal(size=(1, 4, 4)), np.ones((8, 16, 16))))
+              .astype(np.float32) for level in np.exp(numbers.normal(5, 0.6, 16))]
+    for k, image in enumerate(images):
+        save(folder, f"item{k:02d}.npy", image)
+    text = 'param seed = 0\napprox(mean(together(read("item*.npy"))), error = 0.02, seed = seed)'
+    _, (rows,) = values(text, folder, "--set", "seed=1..200", chunk=("--chunk", "1x8x16x16"))
+    assert all(row["chunks"] == 256 for row in rows), rows[0]
+    truth = np.mean([image.mean(dtype=float) for image in images])
+    held = np.mean([row["low"] <= truth <= row["high"] for row in rows])
+    assert held >= 0.89, held  # 0.95 less four standard deviations of 200 draws
+    assert sum(row["method"] == "stratified" for row in rows) > 150, rows[:5]
+    spread = np.concatenate([image.reshape(8, 4, 16, 4, 16).mean((0, 2, 4)).ravel() for image in images]).std()
+    plain = (2 * spread / (0.02 * truth)) ** 2  # chunks that a simple random sample needs, of a large population
+    assert np.median([row["seen"] for row in rows]) < 256 / (1 + 256 / plain) * 0.8, (plain, rows[:3])
+
+
+@test
+def medians_use_a_coarse_level_and_keep_their_promise(folder):
+    """Level 1 is noisy and of another scale. What is told of it are ranks, so that this does not matter."""
+    noise = np.random.default_rng(9)
+    bright = np.kron(noise.uniform(0.2, 0.8, (8, 8, 8)), np.ones((8, 16, 16)))  # part of each chunk that is bright
+    image = np.where(noise.random(SHAPE) < bright, 3000, 1000) + noise.normal(0, 300, SHAPE)
+    image = image.clip(0).astype(np.uint16)
+    save(folder, "v.npy", image)
+    run("run", "-q", "-e", 'read("v.npy") |> write("v.zarr", chunk = [8, 16, 16], levels = 2, version = "0.4")', folder=folder)
+    text = 'param seed = 0\napprox(quantile(read("v.zarr"), 0.3), error = 0.05, seed = seed)'
+    _, (rows,) = values(text, folder, "--set", "seed=1..200")
+    _, (plain,) = values(text.replace("zarr", "npy"), folder, "--set", "seed=1..20")
+    truth = np.quantile(image, 0.3)
+    held = np.mean([row["low"] <= truth <= row["high"] for row in rows])
+    assert held >= 0.89, held  # 0.95 less four standard deviations of 200 draws
+    used = [row for row in rows if row["method"] == "control variate"]
+    seen, without = (np.median([row["seen"] for row in some]) for some in (rows, plain))
+    assert len(used) > 100 and seen < without, (len(used), seen, without)
+
+
+@test
+def all_intervals_that_a_run_shows_hold_at_once(folder):
+    program = pathlib.Path(FOVEA).parent / "bench" / "bench_running"
+    if not program.exists():
+        raise Skip("bench/bench_running.c is not built; `ninja tests` does")
+    lines = subprocess.run([program, "40"], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    assert len(lines) == 5, lines
+    for line in lines:
+        name, *shares = (word.strip() for word in line.strip("|").split("|"))
+        assert all(float(share) >= 0.81 for share in shares), line  # 0.95 less four standard deviations of 40 draws
 
 
 @test

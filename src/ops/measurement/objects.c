@@ -479,8 +479,7 @@ static double count_up_to(const column *c, int64_t from, int64_t to, double most
     return (double)n;
 }
 
-/* Woodruff: the interval of the part of all objects that lies below, brought back to values. share: of the sample, that which
- * makes up what is asked for of the image. */
+/* Woodruff: the interval of the part of all objects that lies below, brought back to values. */
 static void bring_back(const double *sorted, int64_t n, double share, fv_interval *e) {
     double below = share + (e->low - e->value), above = share + (e->high - e->value);
     e->value = quantile_of(sorted, n, share);
@@ -491,14 +490,7 @@ static void bring_back(const double *sorted, int64_t n, double share, fv_interva
     }
     e->low = sorted[(int64_t)floor(below * (double)(n - 1))];
     e->high = sorted[(int64_t)ceil(above * (double)(n - 1))];
-    if (strcmp(e->method, "stratified")) snprintf(e->method, sizeof e->method, "woodruff");
-}
-
-/* Where strata tell that another part of all objects lies below than of those in the sample. */
-static double share_in_sample(const fv_sample *s, const double *x, const double *y, double share, const fv_interval *e) {
-    double in_x = 0, in_y = 0;
-    for (int64_t i = 0; i < s->seen; i++) in_x += x[i], in_y += y[i];
-    return FV_MIN(FV_MAX(share - (e->value - in_y / in_x), 0), 1);
+    snprintf(e->method, sizeof e->method, "woodruff");
 }
 
 static fv_status estimate_value(fv_sample *s, const layout *l, int v, column *c, double *x, fv_interval *e, fv_error *error) {
@@ -520,11 +512,13 @@ static fv_status estimate_value(fv_sample *s, const layout *l, int v, column *c,
                : ordered             ? count_up_to(c, from, to, mean)
                                      : sum_between(c, from, to, mean, function == FV__STD);
     }
-    FV_TRY(fv__estimate_ratio(s, x, y, e, error));
+    fv_sample by_value = *s; /* the part below a value differs from stratum to stratum more than its mean does */
+    by_value.stratum = NULL;
+    FV_TRY(fv__estimate_ratio(ordered ? &by_value : s, x, y, e, error));
     if (total) fv__interval_scale(e, s->voxels);
     if (function == FV__STD) fv__interval_root(e);
     if (function == FV__COUNT) e->low = FV_MAX(e->low, 0);
-    if (ordered && all) bring_back(sorted, all, share_in_sample(s, x, y, l->summaries.value[v].share, e), e);
+    if (ordered && all) bring_back(sorted, all, l->summaries.value[v].share, e);
     return FV_OK;
 }
 

@@ -279,10 +279,12 @@ static fv_status estimate_of(fv_sample *s, const fv_bytes *all, double *columns,
     const fv_tally *tally = fv__tally_at(all->data, all->size, 0), *nans = fv__tally_at(all->data, all->size, 2);
     double          total = (double)fv__tally_total(tally), *x = columns, *y = columns + s->seen;
     double          q = ((const quantile *)s->params)->q, part = q;
+    fv_sample       by_value = *s; /* the part below a value differs from stratum to stratum more than its mean does */
+    by_value.stratum = NULL;
     for (int step = 0; step < 2; step++) {
         double in_x = 0, in_y = 0;
         FV_TRY(parts_before(s, place_of(tally, part * total), x, y, error));
-        FV_TRY(fv__estimate_ratio(s, x, y, e, error));
+        FV_TRY(fv__estimate_ratio(&by_value, x, y, e, error));
         for (int64_t i = 0; i < s->seen; i++) in_x += x[i], in_y += y[i];
         part = FV_MIN(FV_MAX(q - (e->value - in_y / in_x), 0), 1);
         if (!step && fabs(part - q) < 1e-9) break;
