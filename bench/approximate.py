@@ -4,6 +4,10 @@
     bench/approximate.py [build/fovea] coverage [SEEDS]           five phantoms of 1,024 chunks; 1,000 seeds if left out
     bench/approximate.py [build/fovea] coverage SEEDS IMAGE...    real images instead, cut into about 1,000 chunks
     bench/approximate.py [build/fovea] coverage-objects [SEEDS]   summaries of objects, 2,048 chunks
+    bench/approximate.py [build/fovea] coverage-thresholds [SEEDS]  thresholds of float32 images, 1,024 chunks
+    bench/approximate.py [build/fovea] coverage-items [SEEDS]     items of different levels as one image, 512 chunks
+    bench/approximate.py [build/fovea] coverage-running [SEEDS]   intervals that are shown while a sample grows, all at once
+    bench/approximate.py [build/fovea] time [T,T...] [TURNS]      how long after T a command with time = T ends, on each engine
     bench/approximate.py [build/fovea] make FOLDER [GB] [SIDE]    files of speed: 16 GB of cells, foam of 2000 cubed
     bench/approximate.py [build/fovea] speed FOLDER [GB] [SIDE] [TURNS]  estimates beside exact values, dask and DuckDB
     bench/approximate.py [build/fovea] picture FILE.png           a running estimate: intervals as the sample grows
@@ -13,8 +17,9 @@ Coverage counts a value that saw every chunk as held. `sampled` is the share amo
 Speed: medians by the clock and of processor time; the files may lie in the page cache. The image is of cells as a camera sees
 them: an offset of 100, four counts for each grey value, and noise that grows with the square root of the counts. Zstandard makes
 it 1.4 times smaller, as is usual for raw microscopy. (Data that compress well, or not at all and lie in the page cache, flatter
-the exact value, because reading a chunk is then nearly free.) The foam has bubbles 24 voxels apart. dask and DuckDB (from PyPI)
-take part if Python finds them; reading Parquet needs DuckDB's library for Fovea too (`make duckdb`).
+the exact value, because reading a chunk is then nearly free.) The foam has bubbles 24 voxels apart. dask
+takes part if Python finds it, DuckDB if `scripts/bootstrap.sh duckdb` has fetched it; reading Parquet needs DuckDB's library for
+Fovea too (`make duckdb`). The cells have five levels, as ome-zarr-py writes them, and take 14 GB, the foam 7 GB.
 """
 import json
 import os
@@ -90,13 +95,7 @@ def coverage(fovea, seeds, files):
                 text = f'param seed = 0\nv = read("v.npy")\napprox({call}, error = {asked}, seed = seed)'
                 options = ("--chunk", "x".join(map(str, chunk)), "--set", f"seed=1..{seeds}")
                 rows = fovea_json(fovea, text, folder, *options)["values"][0]
-            part = [row for row in rows if row["seen"] < row["chunks"]]
-            held = [bool(row["low"] <= truth <= row["high"]) for row in part]
-            width = statistics.mean((row["high"] - row["low"]) / 2 / truth for row in part) if part else 0
-            print(f"| {name} | {call} | {asked:g} | {(sum(held) + len(rows) - len(part)) / len(rows):.3f} | "
-                  f"{statistics.mean(held) if part else float('nan'):.3f} of {len(part)} | "
-                  f"{statistics.median(row['seen'] for row in rows):.0f} of {rows[0]['chunks']} | {100 * width:.2g} % |",
-                  flush=True)
+            tell(f"{name} | {call} | {asked:g}", rows, truth)
 
 
 def coverage_objects(fovea, seeds):
@@ -120,6 +119,78 @@ def coverage_objects(fovea, seeds):
                   f"{statistics.mean(row['x'] for row in rows) / truth:.3f} |", flush=True)
 
 
+def coverage_thresholds(fovea, seeds):
+    """Two classes that touch, of float32, brighter in some chunks than in others."""
+    import numpy as np
+    numbers = np.random.default_rng(5)
+    part = np.kron(numbers.uniform(0.2, 0.5, [s // c for s, c in zip(SHAPE, CHUNK)]), np.ones(CHUNK))
+    image = (numbers.normal(100, 12, SHAPE) + 60 * (numbers.random(SHAPE) < part)).astype(np.float32)
+    print("| threshold | error | held | sampled | chunks seen, median | half width, mean |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(pathlib.Path(folder, "v.npy"), image)
+        for name in ("otsu", "li", "yen", "triangle", "isodata"):
+            truth = next(iter(fovea_json(fovea, f'{name}(read("v.npy"))', folder)["values"][0][0].values()))
+            text = f'param seed = 0\napprox({name}(read("v.npy")), error = 0.02, seed = seed)'
+            rows = fovea_json(fovea, text, folder, "--chunk", "x".join(map(str, CHUNK)), "--set", f"seed=1..{seeds}")["values"][0]
+            tell(f"{name}(v) | 0.02", rows, truth)
+
+
+def coverage_items(fovea, seeds):
+    """32 images of 16 chunks, of different brightness each, stratified by item."""
+    import numpy as np
+    numbers = np.random.default_rng(12)
+    levels = np.exp(numbers.normal(5, 0.6, 32))
+    print("| value | error | held | sampled | chunks seen, median | half width, mean |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        sums = []
+        for k, level in enumerate(levels):
+            chunks = np.kron(numbers.normal(size=(1, 4, 4)), np.ones((8, 16, 16)))
+            image = (level * (1 + 0.1 * chunks) + numbers.normal(0, 4, (8, 64, 64))).astype(np.float32)
+            np.save(pathlib.Path(folder, f"item{k:02d}.npy"), image)
+            sums.append(image.mean(dtype=float))
+        for error in (0.05, 0.02):
+            text = f'param seed = 0\napprox(mean(together(read("item*.npy"))), error = {error}, seed = seed)'
+            rows = fovea_json(fovea, text, folder, "--chunk", "1x8x16x16", "--set", f"seed=1..{seeds}")["values"][0]
+            tell(f"mean(together(c)) | {error}", rows, np.mean(sums))
+
+
+def tell(name, rows, truth):
+    part = [row for row in rows if row["seen"] < row["chunks"]]
+    held = [bool(row["low"] <= truth <= row["high"]) for row in part]
+    width = statistics.mean((row["high"] - row["low"]) / 2 / truth for row in part) if part else 0
+    print(f"| {name} | {(sum(held) + len(rows) - len(part)) / len(rows):.3f} | "
+          f"{statistics.mean(held) if part else float('nan'):.3f} of {len(part)} | "
+          f"{statistics.median(row['seen'] for row in rows):.0f} of {rows[0]['chunks']} | {100 * width:.2g} % |", flush=True)
+
+
+# ---------------------------------------------------------------- time
+
+LAUNCH = {"threads": [], "processes": [], "mpi (MPICH)": ["mpiexec.mpich", "-n", "2"],
+          "mpi (Open MPI)": ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none", "-n", "2"]}
+
+
+def time_kept(fovea, times, turns):
+    """By the clock, from before the command is started until it has ended."""
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    print("| engine | " + " | ".join(f"T = {t:g} s" for t in times) + " |\n|---|" + "---|" * len(times))
+    for engine, launch in LAUNCH.items():
+        if launch and not shutil.which(launch[0]):
+            print(f"| {engine} | skipped: {launch[0]} is not installed |")
+            continue
+        cells = []
+        for seconds in times:
+            over = []
+            for _ in range(turns):
+                with tempfile.TemporaryDirectory() as folder:
+                    text = f'approx(mean(gaussian(phantom("noise", [4096, 2048, 2048]), 2)), time = {seconds})'
+                    words = [*launch, fovea, "run", "-q", "--engine", engine.split()[0], "--chunk", "64x128x128", "-e", text]
+                    start = time.monotonic()
+                    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL, env=environment)
+                    over.append(time.monotonic() - start - seconds)
+            cells.append(f"{1000 * statistics.median(over):+.0f}, at most {1000 * max(over):+.0f} ms")
+        print(f"| {engine} | " + " | ".join(cells) + " |", flush=True)
+
+
 # ---------------------------------------------------------------- speed
 
 def timed(call):
@@ -140,7 +211,7 @@ def make(fovea, folder, gigabytes, side):
     normal = " + ".join(f'phantom("noise", {shape}, seed = {k})' for k in (2, 3, 4))  # of deviation 1/2 around 3/2
     texts = {cells: f'v = phantom("cells", {shape}, noise = 0) * 4.0 + 100\n'
                     f'convert(v + sqrt(v) * 2 * ({normal} - 1.5), "uint16") |> '
-                    f'write("{cells}", chunk = [32, 256, 256], version = "0.4")',
+                    f'write("{cells}", chunk = [32, 256, 256], levels = 5, version = "0.4")',
              foam: f'phantom("foam", [{side}, {side}, {side}], size = 24) |> '
                    f'write("{foam}", chunk = [64, 128, 128], version = "0.4", levels = 1)'}
     for name, text in texts.items():
@@ -149,12 +220,15 @@ def make(fovea, folder, gigabytes, side):
             shutil.rmtree(pathlib.Path(folder, ".fovea"), ignore_errors=True)
 
 
+DUCKDB = pathlib.Path(__file__).resolve().parent.parent / "build" / "duckdb" / "bin" / "python"
+
+
 def imports(words):
     return subprocess.run([sys.executable, "-c", "import " + words], capture_output=True).returncode == 0
 
 
-def python(script, folder):
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True)
+def python(script, folder, program=sys.executable):
+    done = subprocess.run([program, "-c", script], cwd=folder, capture_output=True, text=True)
     return done.stdout.strip() if not done.returncode else sys.exit(done.stderr)
 
 
@@ -193,18 +267,18 @@ def speed(fovea, folder, gigabytes, side, turns):
     read = f'm = read("{foam}") < 100\n'
     show(f"foam, {side} cubed, mean volume of its bubbles",
          {"exact": run(read + 'group(measure(label(m)), "", "mean(volume)")'),
-          "to 2 %": run(read + 'approx(objects(m, "mean(volume)", reach = 44), error = 0.02)', "--chunk", "128x256x256")}, turns)
-    if imports("duckdb"):
+          "to 2 %": run(read + 'approx(objects(m, "mean(volume)", reach = 44), error = 0.02)', "--chunk", "128x128x128")}, turns)
+    if DUCKDB.exists():
         tables(fovea, folder, turns)
     else:
-        print("\nDuckDB skipped: `import duckdb` fails (pip install duckdb)")
+        print("\nDuckDB skipped: `scripts/bootstrap.sh duckdb` fetches it")
 
 
 def tables(fovea, folder, turns):
     """avg of 20 million rows, to 1 %. DuckDB is told how much to take, and says nothing of the error."""
     parquet, query = "rows.parquet", "SELECT avg(volume) FROM rows"
     python(f"import duckdb; duckdb.sql(\"COPY (SELECT range AS label, exp(3 + random() + random() + random()) AS volume "
-           f"FROM range(20000000)) TO '{parquet}' (ROW_GROUP_SIZE 20480)\")", folder)
+           f"FROM range(20000000)) TO '{parquet}' (ROW_GROUP_SIZE 20480)\")", folder, DUCKDB)
 
     def sql(*words):
         done = subprocess.run([fovea, "sql", *words], cwd=folder, capture_output=True, text=True)
@@ -212,7 +286,7 @@ def tables(fovea, folder, turns):
 
     def duck(sample):
         text = f"SELECT avg(volume) FROM '{parquet}' {sample}"
-        return lambda: python(f'import duckdb; print(duckdb.sql("{text}").fetchone()[0])', folder)
+        return lambda: python(f'import duckdb; print(duckdb.sql("{text}").fetchall()[0][0])', folder, DUCKDB)
 
     ways = {"DuckDB, exact": duck(""), "DuckDB, USING SAMPLE 1 %": duck("USING SAMPLE 1 PERCENT (system)"),
             "Fovea, exact": lambda: sql(parquet, query), "Fovea, to 1 %": lambda: sql("--within-error", "1%", parquet, query)}
@@ -247,7 +321,8 @@ def picture(fovea, path):
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
-COMMANDS = ("coverage", "coverage-objects", "make", "speed", "picture")
+COVERAGE = {"coverage-objects": coverage_objects, "coverage-thresholds": coverage_thresholds, "coverage-items": coverage_items}
+COMMANDS = ("coverage", *COVERAGE, "coverage-running", "time", "make", "speed", "picture")
 
 
 def main():
@@ -255,8 +330,13 @@ def main():
     fovea = os.path.abspath(words.pop(0) if words and words[0] not in COMMANDS else "build/fovea")
     if words[:1] == ["coverage"]:
         coverage(fovea, int(words[1]) if len(words) > 1 else 1000, [os.path.abspath(word) for word in words[2:]])
-    elif words[:1] == ["coverage-objects"]:
-        coverage_objects(fovea, int(words[1]) if len(words) > 1 else 1000)
+    elif words and words[0] in COVERAGE:
+        COVERAGE[words[0]](fovea, int(words[1]) if len(words) > 1 else 1000)
+    elif words[:1] == ["coverage-running"]:
+        subprocess.run([pathlib.Path(fovea).parent / "bench" / "bench_running", *words[1:2]], check=True)
+    elif words[:1] == ["time"]:
+        times = words[1] if len(words) > 1 else "0.2,1,5,30"
+        time_kept(fovea, [float(t) for t in times.split(",")], int(words[2]) if len(words) > 2 else 3)
     elif words[0:1] and words[0] in ("make", "speed") and len(words) > 1:
         sizes = [float(words[2]) if len(words) > 2 else 16, int(words[3]) if len(words) > 3 else 2000]
         if words[0] == "make":

@@ -53,7 +53,7 @@ int64_t fv__sampling_next(int64_t size, int64_t count) {
     return FV_MIN(next, count);
 }
 
-double fv__sampling_look(double confidence, int64_t k) { return 1 - (1 - confidence) / (double)(k * (k + 1)); }
+double fv__sampling_look(double confidence, int64_t k) { return 1 - (1 - confidence) / (double)(2 * k * (k + 1)); }
 
 /* Where the width rests on few chunks, as of a mask with rare objects, others like them were probably not met yet. Of values with
  * a normal distribution it rests on about a third of all. And where few are left, what these few hold is no sum of many. */
