@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { SPILL = 1 << 22 }; /* bytes spilled at a time beyond what is needed, so that small blobs share a write */
+enum { PART = 1 << 24 };  /* bytes of a commit that are written at a time */
 
 static fv_status explained(fv_store *store, fv_status status, fv_error *error) {
     if (status != FV_ERROR_FULL || !error) return status;
@@ -203,7 +204,9 @@ static fv_dirty *dirty_of(const fv_bytes *batch, int64_t *count) {
     return (fv_dirty *)(void *)batch->data;
 }
 
-/* The queue becomes the batch; what was dropped meanwhile leaves it; what must be written is pinned and listed. */
+/* The queue becomes the batch; what was dropped meanwhile leaves it; what must be written is pinned and listed. What is dropped
+ * from now on is committed all the same, so that a batch is whole: results may have taken the place of those they were made of
+ * while it was written, and are not in it. */
 static void begin_batch(fv_store *store, fv_bytes *batch, fv_bytes *items, bool *bytes, fv_bytes *debris) {
     *batch = store->dirty;
     store->dirty = (fv_bytes){ 0 };
@@ -221,6 +224,7 @@ static void begin_batch(fv_store *store, fv_bytes *batch, fv_bytes *items, bool 
         *bytes = *bytes || entry->size > 0;
         dirty[i].pinned = entry->size > 0 && !(entry->flags & FV_ENTRY_PLACED);
         dirty[i].logged = false;
+        entry->flags |= FV_ENTRY_IN_BATCH;
         if (dirty[i].pinned) {
             fv__store_pin(store, entry);
             add_item(items, entry);
@@ -283,10 +287,16 @@ static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed,
             entry->flags &= ~FV_ENTRY_LOGGED; /* the line may not last: the next commit writes it again */
         }
         if (rewrite && dirty[i].pinned) entry->flags &= ~FV_ENTRY_PLACED;
+        bool leaving = entry->flags & FV_ENTRY_LEAVING && !(entry->flags & FV_ENTRY_FORGOTTEN);
+        entry->flags &= ~(FV_ENTRY_IN_BATCH | FV_ENTRY_LEAVING);
         if (dirty[i].pinned)
             fv__store_unpin_held(store, entry, debris);
         else if (!(entry->flags & FV_ENTRY_QUEUED) && entry->flags & FV_ENTRY_FORGOTTEN && !entry->pins)
             fv__store_scrap(store, entry, debris);
+        if (leaving && !committed)
+            fv__store_forget(store, entry, debris);
+        else if (leaving && !entry->pins)
+            fv__store_evict(store, entry, debris);
     }
 }
 
@@ -309,6 +319,37 @@ static fv_status push(fv_store *store, fv_error *error) {
     return status;
 }
 
+/* What was dropped since the batch was begun leaves memory as soon as it is in the pack. */
+static void let_go(fv_store *store, const fv_bytes *batch) {
+    fv_bytes  debris = { 0 };
+    int64_t   count;
+    fv_dirty *dirty = dirty_of(batch, &count);
+    pthread_mutex_lock(&store->lock);
+    for (int64_t i = 0; i < count; i++) {
+        fv_entry *entry = dirty[i].entry;
+        if (!dirty[i].pinned || entry->pins > 1 || entry->flags & FV_ENTRY_FORGOTTEN) continue;
+        if (!(entry->flags & FV_ENTRY_LEAVING) || !(entry->flags & FV_ENTRY_PLACED)) continue;
+        dirty[i].pinned = false;
+        entry->pins = 0;
+        fv__store_evict(store, entry, &debris);
+    }
+    pthread_mutex_unlock(&store->lock);
+    fv__store_dispose(store, &debris);
+}
+
+/* A part at a time. */
+static fv_status place_batch(fv_store *store, const fv_bytes *batch, const fv_bytes *listed, fv_error *error) {
+    fv_pack_item *items = (fv_pack_item *)(void *)listed->data;
+    int64_t       count = (int64_t)(listed->size / sizeof *items);
+    for (int64_t i = 0, n; i < count; i += n) {
+        int64_t bytes = 0;
+        for (n = 0; i + n < count && (n == 0 || bytes < PART); n++) bytes += items[i + n].size;
+        FV_TRY(place(store, items + i, n, error));
+        let_go(store, batch);
+    }
+    return FV_OK;
+}
+
 /* Called by one thread at a time. */
 static fv_status commit(fv_store *store, fv_error *error) {
     fv_bytes batch, items = { 0 }, debris = { 0 };
@@ -323,8 +364,7 @@ static fv_status commit(fv_store *store, fv_error *error) {
     pthread_mutex_unlock(&store->files);
 
     fv_status status = hook ? hook(context, error) : FV_OK;
-    if (status == FV_OK && items.size)
-        status = place(store, (fv_pack_item *)(void *)items.data, (int64_t)(items.size / sizeof(fv_pack_item)), error);
+    if (status == FV_OK) status = place_batch(store, &batch, &items, error);
     if (status == FV_OK && bytes) {
         status = explained(store, fv__pack_sync(&store->pack, error), error);
         unsynced = status != FV_OK;

@@ -8,14 +8,16 @@
 #include "base/hash_table.h"
 
 enum fv_entry_flags {
-    FV_ENTRY_PLACED = 1,     /* its bytes lie in a pack at file, offset */
-    FV_ENTRY_LOGGED = 2,     /* a log record says so */
-    FV_ENTRY_COMMITTED = 4,  /* both are synced */
-    FV_ENTRY_KEEP = 8,       /* worth committing */
-    FV_ENTRY_QUEUED = 16,    /* waits for a commit or is in the middle of one */
-    FV_ENTRY_LOADING = 32,   /* somebody reads it into memory */
-    FV_ENTRY_VERIFIED = 64,  /* the bytes in the pack were seen whole by this process */
-    FV_ENTRY_FORGOTTEN = 128 /* no longer in the table; freed when nobody needs it any more */
+    FV_ENTRY_PLACED = 1,      /* its bytes lie in a pack at file, offset */
+    FV_ENTRY_LOGGED = 2,      /* a log record says so */
+    FV_ENTRY_COMMITTED = 4,   /* both are synced */
+    FV_ENTRY_KEEP = 8,        /* worth committing */
+    FV_ENTRY_QUEUED = 16,     /* waits for a commit or is in the middle of one */
+    FV_ENTRY_LOADING = 32,    /* somebody reads it into memory */
+    FV_ENTRY_VERIFIED = 64,   /* the bytes in the pack were seen whole by this process */
+    FV_ENTRY_FORGOTTEN = 128, /* no longer in the table; freed when nobody needs it any more */
+    FV_ENTRY_IN_BATCH = 256,  /* of the commit that is being made */
+    FV_ENTRY_LEAVING = 512    /* was dropped meanwhile: it is committed with the rest of its batch, and then out of memory */
 };
 
 typedef struct fv_entry {

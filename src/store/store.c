@@ -155,7 +155,10 @@ static fv_entry *enter(fv_store *store, fv_hash key, void *buffer, size_t size, 
     *fresh = !entry;
     fv_debris surplus = { .data = buffer, .size = (int64_t)size };
     if (buffer && (entry || !size)) fv__bytes_append(debris, &surplus, sizeof surplus);
-    if (entry) return entry;
+    if (entry) {
+        entry->flags &= ~FV_ENTRY_LEAVING;
+        return entry;
+    }
     entry = fv__entries_add(&store->entries, key);
     if (!size) return entry;
     entry->data = buffer;
@@ -488,6 +491,9 @@ void fv__store_drop(fv_store *store, fv_hash key, bool durably) {
     bool      voids = false;
     if (entry && entry->flags & FV_ENTRY_COMMITTED && !durably) {
         if (!entry->pins) fv__store_evict(store, entry, &debris);
+    } else if (entry && entry->flags & FV_ENTRY_IN_BATCH && !durably) {
+        entry->flags |= FV_ENTRY_LEAVING;
+        if (!entry->pins && entry->flags & FV_ENTRY_PLACED) fv__store_evict(store, entry, &debris);
     } else if (entry) {
         voids = entry->flags & FV_ENTRY_LOGGED && (entry->file == 0 || durably);
         if (voids) fv__store_void(store, entry);
