@@ -220,32 +220,45 @@ static bool joins(const fv_planner *p, int group, const fv_draft *d) {
     return true;
 }
 
+static int by_number(const void *a, const void *b) {
+    int p = *(const int *)a, q = *(const int *)b;
+    return (p > q) - (p < q);
+}
+
 /* A draft joins the first group with all of which it shares work. Only those that have a part in common with its first draft, its
  * neighbours, are asked: in a sweep of thousands they are few. */
 static void make_groups(fv_planner *p) {
     fv_users users = find_users(p);
     int     *near = fv__calloc((size_t)FV_MAX(p->ndrafts, 1) * sizeof *near); /* 1 + the last that it is a neighbour of */
+    int     *asked = fv__calloc((size_t)FV_MAX(p->ndrafts, 1) * sizeof *asked);
     p->first = fv__realloc(p->first, (size_t)FV_MAX(p->ndrafts, 1) * sizeof *p->first);
     p->ngroups = 0;
     for (int k = 0; k < p->ndrafts; k++) p->drafts[k].group = p->drafts[k].next = -1;
     for (int k = 0; k < p->ndrafts; k++) {
         if (p->drafts[k].group >= 0) continue;
-        int group = p->ngroups++, last = k;
+        int group = p->ngroups++, last = k, count = 0;
         p->first[group] = k;
         p->drafts[k].group = group;
         for (int i = 0; i < p->drafts[k].nparts; i++) {
             int node = p->drafts[k].parts[i].node;
-            for (int u = users.end[node]; u < users.end[node + 1]; u++) near[users.list[u]] = k + 1;
+            for (int u = users.end[node]; u < users.end[node + 1]; u++) {
+                int m = users.list[u];
+                if (m <= k || near[m] == k + 1 || p->drafts[m].group >= 0) continue;
+                near[m] = k + 1;
+                asked[count++] = m;
+            }
         }
-        for (int m = k + 1; m < p->ndrafts; m++) {
-            if (near[m] != k + 1 || p->drafts[m].group >= 0 || !joins(p, group, &p->drafts[m])) continue;
-            p->drafts[m].group = group;
-            last = p->drafts[last].next = m;
+        qsort(asked, (size_t)count, sizeof *asked, by_number);
+        for (int i = 0; i < count; i++) {
+            if (!joins(p, group, &p->drafts[asked[i]])) continue;
+            p->drafts[asked[i]].group = group;
+            last = p->drafts[last].next = asked[i];
         }
     }
     free(users.list);
     free(users.end);
     free(near);
+    free(asked);
 }
 
 /* A sample computes a part again: that is not worth storing all of it. */
