@@ -271,7 +271,7 @@ void fv__bytes_release(fv_bytes *bytes) {
 
 /* ---------------------------------------------------------------- large buffers
  * Fresh pages cost more than most kernels, so freed buffers are kept for the next request of a like size. Sizes are rounded
- * up in steps of a quarter to an eighth of them, so that buffers of like size meet. */
+ * up in steps of a sixteenth to a thirty-second of them, so that buffers of like size meet. */
 
 enum { POOL = 512, SMALL = 1 << 16, HUGE_PAGE = 1 << 21 };
 typedef struct {
@@ -302,7 +302,7 @@ static pool *pool_here(void) {
 
 static size_t rounded(size_t size) {
     size_t step = (size_t)4096;
-    while (step * 8 < size) step *= 2;
+    while (step * 32 < size) step *= 2;
     return (size + step - 1) / step * step;
 }
 
