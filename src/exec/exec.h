@@ -132,6 +132,10 @@ static inline size_t fv__results_list_size(int64_t count) { return sizeof(fv_res
 bool fv__stage_finished(const fv_instance *instance, const fv_stage *stage);
 /* Memory of what a stage stored, of its partials and its encoded pieces is no longer needed by this item. */
 void fv__stage_forget(const fv_instance *instance, const fv_stage *stage);
+/* The chunk of an image that a task alone needed. */
+void fv__task_forget(const fv_instance *instance, const fv_stage *stage, int64_t task, const fv_node *spent);
+/* Whether the tasks of a stage that are not done find what they need of the image that it uses up. */
+bool fv__stage_can_go_on(const fv_instance *instance, const fv_stage *stage, const fv_node *spent);
 /* Adds the keys of all that, and the keys (fv_hash) of the results that must be committed before it may go for good. */
 void fv__stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results);
 

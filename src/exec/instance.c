@@ -344,7 +344,7 @@ static void each_key(const fv_instance *instance, const fv_stage *stage, visitor
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
-        if (is_sampled(instance, target->node)) continue;
+        if (target->kind == FV_TARGET_PASS && is_sampled(instance, target->node)) continue;
         for (int64_t task = 0; task < stage->ntasks; task++) {
             int64_t   index;
             fv_region chunk = fv__stage_chunk(stage, task, &index);
@@ -363,6 +363,24 @@ static void note(void *context, fv_hash key) { fv__bytes_append(context, &key, s
 
 void fv__stage_forget(const fv_instance *instance, const fv_stage *stage) {
     each_key(instance, stage, (visitor){ .visit = drop, .context = instance->context->store });
+}
+
+void fv__task_forget(const fv_instance *instance, const fv_stage *stage, int64_t task, const fv_node *spent) {
+    int64_t index;
+    fv__stage_chunk(stage, task, &index);
+    if (instance->alone[spent->id])
+        fv__store_drop(instance->context->store, fv__key_chunk(spent, &stage->lattice, index), false);
+}
+
+bool fv__stage_can_go_on(const fv_instance *instance, const fv_stage *stage, const fv_node *spent) {
+    for (int64_t task = 0; task < stage->ntasks; task++) {
+        int64_t index;
+        fv__stage_chunk(stage, task, &index);
+        if (!fv__store_has(instance->context->store, fv__key_chunk(spent, &stage->lattice, index)) &&
+            !fv__task_done(instance, stage, task))
+            return false;
+    }
+    return true;
 }
 
 void fv__stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results) {

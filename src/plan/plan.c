@@ -92,6 +92,32 @@ int fv__stage_step(const fv_stage *stage, const fv_node *node) {
     return low < stage->nsteps && stage->steps[low].node == node ? low : -1;
 }
 
+static bool cut_alike(const fv_stage *a, const fv_stage *b) {
+    if (a->ntasks != b->ntasks || a->lattice.ndim != b->lattice.ndim) return false;
+    for (int d = 0; d < a->lattice.ndim; d++) {
+        if (a->lattice.shape[d] != b->lattice.shape[d] || a->lattice.chunk[d] != b->lattice.chunk[d]) return false;
+        if (d > 0 && a->lattice.chunk[d] != a->lattice.shape[d]) return false;
+    }
+    return true;
+}
+
+const fv_node *fv__stage_spends(const fv_plan *plan, const fv_stage *stage) {
+    const fv_node *spent = NULL;
+    for (int s = 0; s < stage->nsteps && !spent; s++) {
+        const fv_node *node = stage->steps[s].node;
+        for (int i = 0; stage->steps[s].kind == FV_STEP_RUN && node->op->spends >> i; i++)
+            if (node->op->spends >> i & 1 && node->in[i]) spent = node->in[i];
+    }
+    int readers = 0, from = spent ? fv__stage_step(stage, spent) : -1;
+    if (from < 0 || stage->steps[from].kind != FV_STEP_STORED) return NULL;
+    for (int s = 0; s < stage->nsteps; s++)
+        for (int i = 0; stage->steps[s].kind != FV_STEP_STORED && i < stage->steps[s].node->ninputs; i++)
+            readers += stage->steps[s].node->in[i] == spent;
+    for (int t = 0; t < stage->ntargets; t++) readers += stage->targets[t].kind != FV_TARGET_STORE;
+    const fv_stage *made = &plan->stages[plan->store_stage[spent->id]];
+    return readers == 1 && made->ntargets == 1 && cut_alike(stage, made) ? spent : NULL;
+}
+
 /* The parts of all drafts of a group, each node once, in order of the nodes. Gives their number; the caller frees them. */
 static int gather_parts(const fv_planner *p, int group, fv_part **out) {
     int count = 0, kept = 0;

@@ -113,6 +113,8 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
 
 /* Number of the step that makes or fetches an image; -1: it is not in this stage. */
 int fv__stage_step(const fv_stage *stage, const fv_node *node);
+/* The stored image that the tasks of a stage use up: each chunk is needed by the task of the same number alone. NULL: none. */
+const fv_node *fv__stage_spends(const fv_plan *plan, const fv_stage *stage);
 /* Chunk of a task, and its number in the whole lattice. */
 fv_region fv__stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
 /* Regions that the steps must compute for a chunk; an unneeded step gets ndim 0. */

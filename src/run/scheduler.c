@@ -318,6 +318,12 @@ static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage)
     return false;
 }
 
+static bool reads_file(const fv_stage *stage) {
+    for (int s = 0; s < stage->nsteps; s++)
+        if (stage->steps[s].kind == FV_STEP_RUN && stage->steps[s].node->op->layout) return true;
+    return false;
+}
+
 /* Marks a stage complete and lets go of what only it needed; that may touch the disk, so the mutex is not held then. The job
  * that ends the stage still counts as out, so the item stays. Of a joint item nothing is let go: others may still look for what
  * is there, and the store's budget is kept at the end. */
@@ -340,9 +346,25 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     for (int k = 0; k < plan->nstages; k++)
         if (unneeded[k] && item->stages[k].makers)
             s->engine->forget(s->engine_context, item->instance, &plan->stages[k]);
-        else if (unneeded[k] && !s->source->joint)
+        else if (unneeded[k] && !s->source->joint) {
             fv__stage_forget(item->instance, &plan->stages[k]);
+            /* what was read is read once: buffers of its size would lie idle from now on */
+            if (!s->context->bindings->collection && reads_file(&plan->stages[k])) fv__buffer_trim();
+        }
     free(unneeded);
+}
+
+/* A task is done: the chunk that only it needed makes room for the one that it made. */
+static void forget_spent(fv_scheduler *s, const fv_job *job) {
+    const fv_plan *plan = job->instance->plan;
+    const fv_node *spent = fv__stage_spends(plan, &plan->stages[job->stage]);
+    if (!spent || s->source->joint || s->engine->shared || s->nplaces > 1) return;
+    int from = plan->store_stage[spent->id];
+    pthread_mutex_lock(&s->mutex);
+    bool last = job->item->stages[from].readers == 1 && !job->item->stages[from].makers;
+    pthread_mutex_unlock(&s->mutex);
+    if (last && !holds_kept_image(job->instance, &plan->stages[from]))
+        fv__task_forget(job->instance, &plan->stages[job->stage], job->task, spent);
 }
 
 static bool taken_over(const fv_scheduler *s, const fv_job *job) { return s->source->taken_over && s->source->taken_over(job); }
@@ -568,6 +590,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
         job->facts.worker = worker;
         job->facts.status = (int)status;
         fv__record_task(s->record, &job->facts);
+        if (status == FV_OK) forget_spent(s, job);
     }
     double took = fv__now() - job->handed;
     pthread_mutex_lock(&s->mutex);

@@ -33,6 +33,24 @@ static void demand_value(const fv_instance *instance, const fv_node *node, fv_st
         if (node->in[i]) demand_value(instance, node->in[i], stages, seen);
 }
 
+/* Of what a stage made, a part may be gone because the only stage that still needs it has gone on: it is enough if the tasks that
+ * this one has left find theirs. */
+static bool is_spent(const fv_item *item, int index) {
+    const fv_instance *instance = item->instance;
+    const fv_plan     *plan = instance->plan;
+    bool               any = false;
+    if (item->stages[index].readers != 1) return false;
+    for (int64_t task = 0; task < plan->stages[index].ntasks && !any; task++)
+        any = fv__task_done(instance, &plan->stages[index], task);
+    if (!any) return false;
+    for (int s = index + 1; s < plan->nstages; s++) {
+        if (!item->stages[s].needed || item->stages[s].complete) continue;
+        const fv_node *spent = fv__stage_spends(plan, &plan->stages[s]);
+        if (spent && plan->store_stage[spent->id] == index) return fv__stage_can_go_on(instance, &plan->stages[s], spent);
+    }
+    return false;
+}
+
 static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
     const fv_instance *instance = item->instance;
     const fv_plan     *plan = instance->plan;
@@ -51,7 +69,7 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
             if (stage->targets[t].kind == FV_TARGET_SINK &&
                 !fv__output_current(fv__instance_output(instance, &stage->targets[t])))
                 state->needed = true;
-        state->complete = !state->needed || fv__stage_complete(instance, stage);
+        state->complete = !state->needed || fv__stage_complete(instance, stage) || is_spent(item, s);
         if (state->needed && state->complete)
             fv__stage_record(instance, stage, scheduler->record, NULL); /* made by another run */
         state->limit = stage->serial ? 1 : stage->ntasks;

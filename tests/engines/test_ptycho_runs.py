@@ -1,6 +1,7 @@
 """Ptychographic solves that are killed, shared by ranks, or larger than their memory: always the same bits."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,26 @@ def a_killed_solve_goes_on_with_the_same_bits(folder):
             run("run", "-q", "-e", SOLVE.format(method=method), folder=place)
             assert made(place) == made(whole), (method, task)
         assert killed >= 2, (method, killed)
+
+
+@test
+def waves_that_took_the_place_of_older_ones_are_not_made_again(folder):
+    """Blocks of waves leave memory one by one while the next iteration makes its own: wherever a run is killed, what is left suffices."""
+    def count(done):
+        return int(re.search(r"(\d+) tasks in", done.stderr).group(1))
+    text = SOLVE.format(method="raar")
+    whole = pathlib.Path(folder, "whole")
+    whole.mkdir()
+    tasks = count(run("run", "--workers", "1", "-e", text, folder=whole))
+    for task in range(tasks // 2, tasks // 2 + 24, 2):  # a millisecond of work may be lost, which is a few tasks here
+        place = pathlib.Path(folder, str(task))
+        place.mkdir()
+        done = run("run", "-q", "--workers", "1", "--patience", "0.001", "-e", text, folder=place, code=None,
+                   environment={"FOVEA_FAULT": f"task:{task}:kill"})
+        assert done.returncode == 137, done.stderr
+        left = count(run("run", "--workers", "1", "-e", text, folder=place))
+        assert left <= tasks - task + 20, (task, left, tasks)
+        assert made(place) == made(whole), task
 
 
 @test

@@ -94,66 +94,63 @@ static float *wave_row(const work *k, const frame *f, int mode, int64_t y) {
     return f->wave + (mode * k->w.height + y) * f->wave_row;
 }
 
-/* re, im: factor * probe * object - less * before; of row y of a mode. */
-static void leave(const work *k, const frame *f, int mode, int64_t y, float factor, bool less, float *restrict re) {
+/* How a wave is made of s = probe * object, z before and their projection: what is projected is twice s less z, or s where there is
+ * no z; to `keep` times z and `share` times s it is then added `keep` times. Half of that is done on the way out: z and s are near
+ * then, and neither is needed again. */
+typedef struct {
+    float keep, share;
+} mixing;
+
+/* Row y of a mode. */
+static void leave(const work *k, const frame *f, int mode, int64_t y, mixing mix) {
     int64_t      n = k->w.width;
     const float *p = probe_row(f, mode, y), *q = p + f->probe[mode].part;
     const float *o = f->object + y * f->object_row, *i = o + f->object_part;
-    const float *a = less ? before_row(k, f, mode, y) : p, *b = a + n;
-    float *restrict im = re + n;
-    if (less)
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) {
-            re[x] = factor * (p[x] * o[x] - q[x] * i[x]) - a[x];
-            im[x] = factor * (p[x] * i[x] + q[x] * o[x]) - b[x];
-        }
-    else
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) {
-            re[x] = factor * (p[x] * o[x] - q[x] * i[x]);
-            im[x] = factor * (p[x] * i[x] + q[x] * o[x]);
-        }
-}
-
-static void spread_out(const work *k, const frame *f, float factor, bool less) {
-    for (int m = 0; m < k->w.modes; m++) {
-        float *plane = k->m.planes + m * k->m.plane;
-        for (int64_t y = 0; y < k->w.height; y++) leave(k, f, m, y, factor, less, plane + y * k->m.stride);
-        fv__measured_transform(&k->m, m, false);
-    }
-}
-
-/* z <- keep z + share s + plane * beta; without waves before there is no z. */
-static void come_back(const work *k, const frame *f, int mode, int64_t y, float share, float beta) {
-    int64_t      n = k->w.width;
-    const float *p = probe_row(f, mode, y), *q = p + f->probe[mode].part;
-    const float *o = f->object + y * f->object_row, *i = o + f->object_part;
-    const float *v = k->m.planes + mode * k->m.plane + y * k->m.stride, *w = v + n;
-    float *restrict re = wave_row(k, f, mode, y), *restrict im = re + n;
+    float *restrict re = k->m.planes + mode * k->m.plane + y * k->m.stride, *restrict im = re + n;
+    float *restrict u = wave_row(k, f, mode, y), *restrict v = u + n;
     if (f->before) {
         const float *a = before_row(k, f, mode, y), *b = a + n;
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) {
-            re[x] = beta * (a[x] + v[x]) + share * (p[x] * o[x] - q[x] * i[x]);
-            im[x] = beta * (b[x] + w[x]) + share * (p[x] * i[x] + q[x] * o[x]);
+            float s = p[x] * o[x] - q[x] * i[x], t = p[x] * i[x] + q[x] * o[x];
+            re[x] = 2 * s - a[x];
+            im[x] = 2 * t - b[x];
+            u[x] = mix.keep * a[x] + mix.share * s;
+            v[x] = mix.keep * b[x] + mix.share * t;
         }
     } else
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) {
-            re[x] = beta * v[x] + share * (p[x] * o[x] - q[x] * i[x]);
-            im[x] = beta * w[x] + share * (p[x] * i[x] + q[x] * o[x]);
+            float s = p[x] * o[x] - q[x] * i[x], t = p[x] * i[x] + q[x] * o[x];
+            re[x] = s;
+            im[x] = t;
+            u[x] = mix.share * s;
+            v[x] = mix.share * t;
         }
 }
 
+static void spread_out(const work *k, const frame *f, mixing mix) {
+    for (int m = 0; m < k->w.modes; m++) {
+        for (int64_t y = 0; y < k->w.height; y++) leave(k, f, m, y, mix);
+        fv__measured_transform(&k->m, m, false);
+    }
+}
+
+static void come_back(const work *k, const frame *f, int mode, int64_t y, mixing mix) {
+    int64_t      n = k->w.width;
+    const float *from = k->m.planes + mode * k->m.plane + y * k->m.stride;
+    float *restrict wave = wave_row(k, f, mode, y);
+#pragma GCC ivdep
+    for (int64_t x = 0; x < 2 * n; x++) wave[x] += mix.keep * from[x];
+}
+
 /* Its rows go into the sums while they are near. */
-static void fill_wave(const work *k, const frame *f, const ptycho_waves *p, float *sums) {
-    float beta = p->kind.index == RELAXED ? (float)p->beta : 1, share = f->before ? 1 - 2 * beta : 1 - beta;
-    if (p->kind.index != RELAXED) share = -1;
+static void fill_wave(const work *k, const frame *f, mixing mix, float *sums) {
     for (int m = 0; m < k->w.modes; m++) {
         fv__measured_transform(&k->m, m, true);
         for (int64_t y = 0; y < k->w.height; y++) {
             const float *at = probe_row(f, m, y), *wave = wave_row(k, f, m, y);
-            come_back(k, f, m, y, share, beta);
+            come_back(k, f, m, y, mix);
             fv__wave_sums_row(&k->w, at, at + f->probe[m].part, wave, wave + k->w.width, sums + y * k->w.box_width);
         }
     }
@@ -161,16 +158,18 @@ static void fill_wave(const work *k, const frame *f, const ptycho_waves *p, floa
 
 /* sampled: of relaxed waves, whether this frame is one of those by which the residual of s is followed. */
 static void update(const work *k, const frame *f, const ptycho_waves *p, bool sampled, double left[2], float *sums) {
-    if (p->kind.index == RELAXED && sampled && f->before) {
-        spread_out(k, f, 1, false);
+    bool   relaxed = p->kind.index == RELAXED;
+    float  beta = (float)p->beta;
+    mixing mix = !relaxed ? (mixing){ 1, -1 } : (mixing){ beta, f->before ? 1 - 2 * beta : 1 - beta };
+    if (relaxed && sampled && f->before) {
+        frame alone = *f;
+        alone.before = NULL;
+        spread_out(k, &alone, mix);
         fv__measured_compare(&k->m, &f->measured, false, left);
     }
-    if (p->kind.index == RELAXED && f->before)
-        spread_out(k, f, 2, true);
-    else
-        spread_out(k, f, 1, false);
-    fv__measured_compare(&k->m, &f->measured, true, p->kind.index == RELAXED && (f->before || !sampled) ? NULL : left);
-    fill_wave(k, f, p, sums);
+    spread_out(k, f, mix);
+    fv__measured_compare(&k->m, &f->measured, true, relaxed && (f->before || !sampled) ? NULL : left);
+    fill_wave(k, f, mix, sums);
 }
 
 static frame find_frame(const work *k, const fv_run *r, int64_t index, int64_t b, float *rows) {
@@ -241,7 +240,7 @@ const fv_op FV_OP(ptycho_waves) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "exit waves brought nearer to the measured amplitudes: a step of ptycho",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_waves),
@@ -249,6 +248,7 @@ const fv_op FV_OP(ptycho_waves) = {
     .infer = infer,
     .passes = passes,
     .slab = slab,
+    .spends = 1u << BEFORE,
     .cost = cost,
     .doc =
         "With s = probe times object, z the waves before, and P the projection on the measured amplitudes (all modes are scaled "
