@@ -1,7 +1,7 @@
 /* diffract: the frames that a detector, far away or near, would see of an object that is lit at each position of a scan. */
-#include "base/math.h"
 #include "op/scratch.h"
 #include "ops/ptychography/complex_rows.h"
+#include "ops/ptychography/near_field.h"
 #include "ops/ptychography/probe_classes.h"
 
 typedef struct {
@@ -105,32 +105,9 @@ static void load_probe(const work *k, const fv_block *probe, int64_t mode) {
     }
 }
 
-static double frequency(int64_t at, int64_t n) { return (double)(2 * at > n ? at - n : at) / (double)n; }
-
-/* Fresnel's phases, in rows of real and then imaginary parts. */
-static void fill_travel(const work *k, double near) {
-    for (int64_t y = 0; y < k->c.height; y++)
-        for (int64_t x = 0; x < k->c.width; x++) {
-            double v = frequency(y, k->c.height), u = frequency(x, k->c.width);
-            double angle = -0x1.921fb54442d18p+1 * near * (v * v + u * u);
-            float *to = k->travel + 2 * y * k->c.width + x;
-            to[0] = (float)fv__cos(angle);
-            to[k->c.width] = (float)fv__sin(angle);
-        }
-}
-
 /* From the spectrum of the wave behind the object to the wave at the detector. */
 static void travel(const work *k) {
-    int64_t n = k->c.width;
-    for (int64_t y = 0; y < k->c.height; y++) {
-        float *restrict re = k->c.plane + y * k->c.stride, *restrict im = re + n;
-        const float *c = k->travel + 2 * y * n, *s = c + n;
-        for (int64_t x = 0; x < n; x++) {
-            float a = re[x] * c[x] - im[x] * s[x];
-            im[x] = re[x] * s[x] + im[x] * c[x];
-            re[x] = a;
-        }
-    }
+    fv__near_turn(k->c.height, k->c.width, k->travel, k->c.plane, k->c.stride, false);
     FV_ISA_NAME(fv__plane_fourier)(&k->c.fourier, k->c.plane, k->c.stride, true);
 }
 
@@ -175,7 +152,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int64_t dy = is_near(&r->need) ? 0 : height - height / 2, dx = is_near(&r->need) ? 0 : width - width / 2;
     float   one = 1 / (float)(height * width), whole = is_near(&r->need) ? one * one : one,
           most = p->saturation > 0 ? (float)p->saturation : INFINITY;
-    if (is_near(&r->need)) fill_travel(&k, p->near);
+    if (is_near(&r->need)) fv__near_fill(height, width, p->near, 1, k.travel);
     for (int64_t f = 0; f < out->region.size[0]; f++) {
         memset(k.size, 0, (size_t)(height * width) * sizeof *k.size);
         for (int64_t m = 0; m < modes; m++) {

@@ -1,7 +1,7 @@
 /* Order and sizes of frames, and the sums of a block. */
 #include "ops/ptychography/exit_waves.h"
 #include "base/take.h"
-#include "ops/ptychography/pie_rows.h"
+#include "ops/ptychography/frame_states.h"
 #include <stdlib.h>
 
 enum { MOST_FRAMES = 1000000, MOST_SIDE = 1 << 20 };
@@ -128,21 +128,35 @@ fv_wave_box fv__waves_box(const fv_waves *w, int64_t block) {
     int64_t     first = block * w->block, end = FV_MIN(first + w->block, w->frames), last[2] = { 0, 0 };
     fv_wave_box box = { .y = INT64_MAX, .x = INT64_MAX, .frames = end - first };
     for (int64_t f = first; f < end; f++) {
-        int64_t y = (int64_t)fv__wave_frame(w, f)[FV_SCAN_Y], x = (int64_t)fv__wave_frame(w, f)[FV_SCAN_X];
+        int64_t y = (int64_t)w->given[FV_SCAN_NUMBERS * f + FV_SCAN_Y], x = (int64_t)w->given[FV_SCAN_NUMBERS * f + FV_SCAN_X];
         box.y = FV_MIN(box.y, y);
         box.x = FV_MIN(box.x, x);
         last[0] = FV_MAX(last[0], y);
         last[1] = FV_MAX(last[1], x);
     }
-    box.height = last[0] - box.y + w->height;
-    box.width = last[1] - box.x + w->width;
+    box.height = last[0] - box.y + w->height + 2 * w->margin;
+    box.width = last[1] - box.x + w->width + 2 * w->margin;
+    box.y -= w->margin;
+    box.x -= w->margin;
     return box;
+}
+
+/* Whether classes are all places between pixels of a square grid, row by row. */
+static bool is_grid(const fv_list *shifts) {
+    int64_t parts = fv__wave_parts(shifts->count / 2);
+    if (2 * parts * parts != shifts->count) return false;
+    for (int64_t k = 0; k < parts * parts; k++)
+        for (int a = 0; a < 2; a++)
+            if (fabs(shifts->value[2 * k + a] * (double)parts - (double)(a ? k % parts : k / parts)) > 1e-6) return false;
+    return true;
 }
 
 fv_status fv__waves_find(const fv_wave_scan *at, int64_t height, int64_t width, int64_t modes, fv_waves *w, fv_error *error) {
     *w = (fv_waves){ .scan = at->scan.value,
+                     .given = at->scan.value,
                      .frames = at->scan.count / FV_SCAN_NUMBERS,
                      .block = at->block,
+                     .margin = at->margin,
                      .classes = at->shifts.count / 2,
                      .modes = modes,
                      .height = height,
@@ -157,10 +171,15 @@ fv_status fv__waves_find(const fv_wave_scan *at, int64_t height, int64_t width, 
             if (!(frame[k] >= 0 && frame[k] < MOST_SIDE))
                 return fv_fail(error, FV_ERROR_USAGE, "scan: number %d of frame %lld is %g; 0 to %d is possible", k, (long long)f,
                                frame[k], MOST_SIDE - 1);
+        if (frame[FV_SCAN_Y] < (double)w->margin || frame[FV_SCAN_X] < (double)w->margin)
+            return fv_fail(error, FV_ERROR_USAGE, "scan: frame %lld lies within the margin of %lld pixels", (long long)f,
+                           (long long)w->margin);
         if (frame[FV_SCAN_CLASS] >= (double)w->classes)
             return fv_fail(error, FV_ERROR_USAGE, "scan: class %g of frame %lld is not in shifts", frame[FV_SCAN_CLASS],
                            (long long)f);
     }
+    if (w->margin && !is_grid(&at->shifts))
+        return fv_fail(error, FV_ERROR_USAGE, "shifts must be those of a grid for frames that may be moved");
     w->blocks = (w->frames + w->block - 1) / w->block;
     w->row = 2 * width;
     w->wave_rows = w->block * modes * height;
@@ -186,7 +205,7 @@ fv_status fv__waves_of(const fv_wave_scan *at, const fv_type *amplitudes, const 
     return FV_OK;
 }
 
-static int64_t pie_rows(const fv_waves *w) { return fv__pie_probe_rows(w) + fv__pie_place_rows(w) + w->sum_rows; }
+static int64_t pie_rows(const fv_waves *w) { return fv__pie_states_row(w) + fv__state_rows(w) + w->height + w->sum_rows; }
 
 fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, bool sums, const fv_type *probe, fv_waves *w,
                           fv_error *error) {

@@ -26,6 +26,7 @@ typedef struct fv_wave_scan {
     fv_list scan;   /* of each frame in order: its number, row and column of its corner in the object, class of its shift */
     fv_list shifts; /* of each class: rows and columns, below 1 pixel */
     int64_t block;  /* frames of a block */
+    int64_t margin; /* pixels by which frames may be moved; then shifts are all places of a grid */
 } fv_wave_scan;
 
 /* It is the first member of their parameters. */
@@ -34,11 +35,13 @@ typedef struct fv_wave_scan {
              .doc = "four numbers of each frame, in the order of all sums: frame, row and column of its corner in the object, "  \
                     "class of its shift"),                                                                                       \
         FV_PARAM(fv_wave_scan, shifts, .doc = "two numbers of each class: its shift in rows and columns"),                       \
-        FV_PARAM(fv_wave_scan, block, .def = "16", .min = 1, .max = FV_WAVES_LONGEST, .doc = "frames of a block")
+        FV_PARAM(fv_wave_scan, block, .def = "16", .min = 1, .max = FV_WAVES_LONGEST, .doc = "frames of a block"),               \
+        FV_PARAM(fv_wave_scan, margin, .def = "0", .min = 0, .max = 64, .unit = "px",                                            \
+                 .doc = "how far states may move frames; shifts are then those of a grid, row by row")
 
 typedef struct fv_waves {
-    const double *scan;
-    int64_t       frames, block, blocks, classes, modes, height, width, box_height, box_width;
+    const double *scan, *given; /* where frames are, and where they were said to be, by which blocks are cut */
+    int64_t       frames, block, margin, blocks, classes, modes, height, width, box_height, box_width;
     int64_t       row, wave_rows, sum_rows; /* floats of a row of waves; rows of a block's waves and of its sums */
 } fv_waves;
 
@@ -62,6 +65,8 @@ typedef struct fv_wave_box {
 fv_status   fv__waves_find(const fv_wave_scan *at, int64_t height, int64_t width, int64_t modes, fv_waves *w, fv_error *error);
 fv_wave_box fv__waves_box(const fv_waves *w, int64_t block);
 
+/* Parts of a pixel whose grid has so many classes. */
+static inline int64_t       fv__wave_parts(int64_t classes) { return (int64_t)(sqrt((double)classes) + 0.5); }
 static inline const double *fv__wave_frame(const fv_waves *w, int64_t frame) { return w->scan + FV_SCAN_NUMBERS * frame; }
 
 /* Positions, two numbers each, sorted and rounded to 1 / parts of a pixel, into lists of the arena. origin: of the object in

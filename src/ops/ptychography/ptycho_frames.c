@@ -1,17 +1,19 @@
 /* ptycho_frames: measured frames as the amplitudes that a reconstruction compares its waves with. */
 #include "op/kernels.h"
+#include "ops/ptychography/detector_pixel.h"
 #include "ops/ptychography/exit_waves.h"
 
 typedef struct {
     fv_wave_scan at;
     int64_t      orientation;
+    bool         near;
 } ptycho_frames;
 enum { FRAMES, MASK };
 
 static const fv_param params[] = {
     FV_WAVE_SCAN_PARAMS,
-    FV_PARAM(ptycho_frames, orientation, .def = "0", .min = 0, .max = 7,
-             .doc = "4: rows and columns of a frame change places; then 2: rows are flipped, 1: columns are; added up"),
+    FV_PARAM(ptycho_frames, orientation, .def = "0", .min = 0, .max = 7, .doc = FV_DETECTOR_ORIENTATION),
+    FV_PARAM(ptycho_frames, near, .def = "false", .doc = "whether the detector is near by and sees places, not frequencies"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -66,14 +68,6 @@ static void need(const fv_need *n, fv_region *in) {
 
 static size_t scratch(const fv_need *n) { return (size_t)(n->in[FRAMES]->image.shape[2] * 3) * sizeof(float); }
 
-/* The measured pixel of a frequency; the zero frequency is in the middle of a frame. */
-static void find_pixel(const fv_waves *w, int64_t orientation, int64_t y, int64_t x, int64_t pixel[2]) {
-    if (orientation & 2) y = (w->height - y) % w->height;
-    if (orientation & 1) x = (w->width - x) % w->width;
-    pixel[0] = ((orientation & 4 ? x : y) + w->height / 2) % w->height;
-    pixel[1] = ((orientation & 4 ? y : x) + w->width / 2) % w->width;
-}
-
 /* `count` pixels of a frame as numbers. */
 static void load(const fv_run *r, int64_t frame, const int64_t pixel[2], int64_t count, float *row, float *good) {
     const fv_block *frames = r->in[FRAMES], *mask = r->in[MASK];
@@ -85,13 +79,15 @@ static void load(const fv_run *r, int64_t frame, const int64_t pixel[2], int64_t
 
 /* One row of one frame; the zero frequency moves to the corner. */
 static void fill_row(const fv_run *r, const fv_waves *w, int64_t frame, int64_t y, float *to) {
-    int64_t orientation = ((const ptycho_frames *)r->need.params)->orientation, pixel[2];
-    float  *row = r->scratch, *good = row + w->width, scale = (float)(w->height * w->width);
-    find_pixel(w, orientation, y, 0, pixel);
+    const ptycho_frames *p = r->need.params;
+    fv_detector          detector = { w->height, w->width, p->orientation, p->near };
+    int64_t              orientation = p->orientation, pixel[2];
+    float               *row = r->scratch, *good = row + w->width, scale = (float)(w->height * w->width);
+    fv__detector_pixel(&detector, y, 0, pixel);
     pixel[1] = 0;
     if (!(orientation & 4)) load(r, frame, pixel, w->width, row, good);
     for (int64_t x = 0; x < w->width; x++) {
-        find_pixel(w, orientation, y, x, pixel);
+        fv__detector_pixel(&detector, y, x, pixel);
         int64_t k = orientation & 4 ? 0 : pixel[1];
         if (orientation & 4) load(r, frame, pixel, 1, row, good);
         to[x] = row[k] >= 0 && row[k] < INFINITY && good[k] != 0 ? sqrtf(row[k] * scale) : -1;

@@ -3,7 +3,7 @@
 
 typedef struct {
     fv_wave_scan at;
-    double       damping;
+    double       damping, smoothness;
     fv_choice    kind;
 } ptycho_object;
 enum { OBJECT, SUMS, FACTS, PROBE };
@@ -13,6 +13,8 @@ static const fv_param params[] = {
     FV_WAVE_SCAN_PARAMS,
     FV_PARAM(ptycho_object, damping, .def = "0.02", .min = 0, .max = 10,
              .doc = "what is added to the sums of |probe|^2, as a part of the largest sum that a block has"),
+    FV_PARAM(ptycho_object, smoothness, .def = "0", .min = 0, .max = 10,
+             .doc = "how much pixels are drawn to their four neighbours, as a part of the same"),
     FV_PARAM(ptycho_object, kind, .def = "replace", .choices = "replace|direction",
              .doc = "replace: the object; direction: in which to change it, from error waves"),
     FV_PARAM_END,
@@ -44,6 +46,16 @@ static void find_blocks(const fv_waves *w, const fv_region *region, int64_t *fir
     if (*first >= *end) *first = 0, *end = 1;
 }
 
+static fv_region with_neighbours(const fv_need *n) {
+    fv_region region = n->region;
+    for (int d = 0; d < 3; d += 2) {
+        int64_t end = FV_MIN(region.start[d] + region.size[d] + 1, n->out->image.shape[d]);
+        region.start[d] = FV_MAX(0, region.start[d] - 1);
+        region.size[d] = end - region.start[d];
+    }
+    return region;
+}
+
 static void need(const fv_need *n, fv_region *in) {
     fv_waves w;
     int64_t  first, end, rows = n->in[SUMS]->image.shape[1];
@@ -59,6 +71,7 @@ static void need(const fv_need *n, fv_region *in) {
     in[FACTS].start[2] = w.row - 3;
     in[FACTS].size[2] = 3;
     in[PROBE] = (fv_region){ .ndim = 4, .size = { 1, 1, 1, 1 } }; /* its type alone matters */
+    if (((const ptycho_object *)n->params)->smoothness > 0) in[OBJECT] = with_neighbours(n);
 }
 
 static size_t scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float); }
@@ -90,29 +103,46 @@ static void add_row(const fv_waves *w, const fv_run *r, int64_t y, int64_t x0, i
     }
 }
 
-static float find_damping(const fv_run *r, double damping) {
+static float find_most(const fv_run *r) {
     float most = 0;
     for (int64_t b = 0; b < r->in[FACTS]->region.size[0]; b++) most = FV_MAX(most, *fv__wave_plane(r, FACTS, b).data);
-    return FV_MAX((float)damping * most, 1e-30f);
+    return most;
+}
+
+/* pull * (sum of the four neighbours - less * the pixel itself), added to a row of sums; beyond the object a pixel goes on. */
+static void add_neighbours(const fv_run *r, const int64_t at[3], float pull, float less, float *restrict to) {
+    const int64_t *shape = r->need.out->image.shape;
+    const float   *row[3];
+    for (int d = 0; d < 3; d++) {
+        int64_t y[3] = { FV_MAX(0, FV_MIN(at[0] + d - 1, shape[0] - 1)), at[1], at[2] };
+        row[d] = fv__block_at(r->in[OBJECT], y);
+    }
+    int64_t n = r->out->region.size[2], first = at[2] > 0 ? -1 : 0, last = at[2] + n < shape[2] ? n : n - 1;
+    for (int64_t x = 0; x < n; x++) {
+        float sides = row[1][FV_MAX(first, x - 1)] + row[1][FV_MIN(last, x + 1)];
+        to[x] += pull * (row[0][x] + row[2][x] + sides - less * row[1][x]);
+    }
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     const ptycho_object *p = r->need.params;
     const fv_block      *out = r->out, *object = r->in[OBJECT];
     int64_t              n = out->region.size[2];
-    float               *sums = r->scratch, damping = find_damping(r, p->damping);
-    float                old = p->kind.index == REPLACE;
+    float               *sums = r->scratch, most = find_most(r), damping = FV_MAX((float)p->damping * most, 1e-30f);
+    float                old = p->kind.index == REPLACE, pull = (float)p->smoothness * most, added = damping + 4 * pull;
     fv_waves             w;
     FV_TRY(fv__waves_again(r->need.params, r->need.in[SUMS], true, r->need.in[PROBE], &w, error));
     for (int64_t y = 0; y < out->region.size[0]; y++) {
         memset(sums, 0, (size_t)(3 * n) * sizeof *sums);
         add_row(&w, r, out->region.start[0] + y, out->region.start[2], n, sums);
         for (int64_t part = 0; part < out->region.size[1]; part++) {
-            const float *num = sums + (out->region.start[1] + part) * n, *den = sums + 2 * n;
-            const float *before = (float *)object->data + y * object->stride[0] + part * object->stride[1];
-            float       *to = (float *)out->data + y * out->stride[0] + part * out->stride[1];
+            int64_t      at[3] = { out->region.start[0] + y, out->region.start[1] + part, out->region.start[2] };
+            float       *num = sums + at[1] * n;
+            const float *den = sums + 2 * n, *before = fv__block_at(object, at);
+            if (pull > 0) add_neighbours(r, at, pull, old != 0 ? 0 : 4, num);
+            float *to = (float *)out->data + y * out->stride[0] + part * out->stride[1];
 #pragma GCC ivdep
-            for (int64_t x = 0; x < n; x++) to[x] = (num[x] + old * damping * before[x]) / (den[x] + damping);
+            for (int64_t x = 0; x < n; x++) to[x] = (num[x] + old * damping * before[x]) / (den[x] + added);
         }
     }
     return FV_OK;
@@ -139,8 +169,11 @@ const fv_op FV_OP(ptycho_object) = {
     .passes = passes,
     .slab = slab,
     .doc = "(sum of conj(probe) wave + g object) / (sum of |probe|^2 + g), g from damping, so that it stays as it is where no "
-           "frame was taken. The sums of blocks are added in their order.",
-    .citation = "Thibault et al., Probe retrieval in ptychographic coherent diffractive imaging, Ultramicroscopy 109, 2009",
+           "frame was taken. With smoothness r, r times the sum of the four neighbours before is added above and 4 r below: a "
+           "step of Jacobi towards the least sum that also has r |slopes|^2. The sums of blocks are added in their order.",
+    .citation = "Thibault et al., Probe retrieval in ptychographic coherent diffractive imaging, Ultramicroscopy 109, 2009; "
+                "slopes: Thibault and Guizar-Sicairos, Maximum-likelihood refinement for coherent diffractive imaging, New J. "
+                "Phys. 14, 2012",
     .example = "scan = [0, 0, 0, 0, 1, 4, 0, 0, 2, 8, 3, 0]\n"
                "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
                "p = ones([1, 16, 2, 16], \"float32\")\n"

@@ -5,7 +5,7 @@
  */
 #include "base/math.h"
 #include "op/scratch.h"
-#include "ops/ptychography/exit_waves.h"
+#include "ops/ptychography/frame_states.h"
 #include "ops/ptychography/probe_classes.h"
 #include "ops/ptychography/whole_pieces.h"
 
@@ -13,7 +13,7 @@ typedef struct {
     fv_wave_scan at;
     fv_choice    kind;
 } ptycho_overlap;
-enum { WAVES, OBJECT, PROBE };
+enum { WAVES, OBJECT, PROBE, STATES };
 enum { REPLACE, DIRECTION };
 
 static const fv_param params[] = {
@@ -26,6 +26,7 @@ static const fv_input inputs[] = {
     { "waves", FV_KIND_IMAGE, .doc = "what ptycho_waves gives" },
     { "object", FV_KIND_IMAGE, .doc = "what ptycho_object gives" },
     { "probe", FV_KIND_IMAGE, .doc = "what ptycho_probe gives" },
+    FV_WAVE_STATES_INPUT,
     FV_INPUT_END,
 };
 
@@ -33,6 +34,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_waves w;
     FV_TRY(fv__waves_again(i->params, i->in[WAVES], false, i->in[PROBE], &w, error));
     FV_TRY(fv__waves_fit(&w, i->in[OBJECT], error));
+    FV_TRY(fv__states_fit(&w, i->in[STATES], NULL, error));
     int64_t shape[] = { w.blocks, w.height, 2 * w.modes + 1, w.width };
     fv_image_type_init(&i->out->image, FV_FLOAT32, 4, shape);
     return FV_OK;
@@ -47,6 +49,7 @@ static void need(const fv_need *n, fv_region *in) {
     in[WAVES].size[1] = w.wave_rows;
     in[OBJECT] = fv__waves_window(&w, in[WAVES].start[0], in[WAVES].size[0]);
     in[PROBE] = fv__region_whole(&n->in[PROBE]->image);
+    fv__states_need(&w, n, STATES, n->region.start[0], n->region.size[0], in);
 }
 
 typedef struct {
@@ -55,6 +58,7 @@ typedef struct {
     int64_t         *order;   /* frames of a block, by class */
     float           *spectra; /* of the block, by mode */
     float           *den;     /* of all classes */
+    double          *scan;    /* of frames that were moved */
     float           *room;    /* the result of a block: rows of re and im of each mode, and of den */
 } work;
 
@@ -66,6 +70,7 @@ static size_t lay_out(const fv_need *n, work *k, void *memory) {
     k->order = fv__scratch_take(&pieces, k->w.frames * (int64_t)sizeof *k->order);
     k->den = fv__scratch_take(&pieces, plane);
     k->spectra = fv__scratch_take(&pieces, k->w.modes * k->w.height * fv__plane_stride(k->w.width) * (int64_t)sizeof(float));
+    k->scan = fv__scratch_take(&pieces, fv__states_room(at));
     k->room = fv__scratch_take(&pieces, fv__piece_room(n, 1));
     return pieces.used +
            fv__probe_classes_lay_out(&k->c, k->w.height, k->w.width, &at->shifts, memory ? (char *)memory + pieces.used : NULL);
@@ -173,6 +178,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     work            k;
     (void)error;
     lay_out(&r->need, &k, r->scratch);
+    fv__states_move(&k.w, r->in[STATES], k.scan);
     int64_t n = k.w.width, lines = 2 * k.w.modes + 1;
     piece.size[0] = 1;
     for (int64_t i = 0; i < out->region.size[0]; i++) {

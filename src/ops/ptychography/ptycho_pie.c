@@ -6,17 +6,18 @@
  * takes the sum over modes. A frame that lies between pixels has the probe shifted by its spectrum, and the change shifted back.
  */
 #include "op/scratch.h"
-#include "ops/ptychography/measured_waves.h"
-#include "ops/ptychography/pie_rows.h"
+#include "ops/ptychography/frame_moves.h"
+#include "ops/ptychography/frame_states.h"
 #include "ops/ptychography/probe_classes.h"
 #include "ops/ptychography/whole_pieces.h"
 
 typedef struct {
     fv_wave_scan at;
     fv_list      between;
-    double       object_share, probe_share, object_step, probe_step, reach, limit;
+    double       object_share, probe_share, object_step, probe_step, reach, limit, near;
+    bool         light;
 } ptycho_pie;
-enum { AMPLITUDES, OBJECT, PROBE, BEFORE };
+enum { AMPLITUDES, OBJECT, PROBE, BEFORE, BACKGROUND };
 
 static const fv_param params[] = {
     FV_WAVE_SCAN_PARAMS,
@@ -28,13 +29,16 @@ static const fv_param params[] = {
     FV_PARAM(ptycho_pie, reach, .def = "0", .min = 0, .max = 10,
              .doc = "how far a frame may be moved at once, in pixels; 0: frames stay where they are"),
     FV_PARAM(ptycho_pie, limit, .def = "4", .min = 0, .max = 100, .doc = "how far a frame may be moved in all, in pixels"),
+    FV_PARAM(ptycho_pie, light, .def = "false", .doc = "whether the light of each frame is found"),
+    FV_WAVE_NEAR_PARAM(ptycho_pie),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
     { "amplitudes", FV_KIND_IMAGE, .doc = "what ptycho_frames gives" },
     { "object", FV_KIND_IMAGE, .doc = "object: row, part, column" },
     { "probe", FV_KIND_IMAGE, .doc = "probe: mode, row, part, column" },
-    { "before", FV_KIND_IMAGE, .optional = true, .doc = "the same of the iteration before: its places are used" },
+    { "before", FV_KIND_IMAGE, .optional = true, .doc = "the same of the iteration before: its places and its light are used" },
+    FV_WAVE_BACKGROUND_INPUT,
     FV_INPUT_END,
 };
 
@@ -50,10 +54,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (w.classes != 1) return fv_fail(error, FV_ERROR_USAGE, "frames must be of one class; between says where they lie");
     if (p->between.count != 2 * w.frames) return fv_fail(error, FV_ERROR_USAGE, "between must have two numbers for each frame");
     fv__waves_type(&w, true, &i->out->image);
-    i->out->image.shape[1] += fv__pie_probe_rows(&w) + fv__pie_place_rows(&w);
+    i->out->image.shape[1] += fv__pie_states_row(&w) + fv__state_rows(&w) + w.height;
     if (i->in[BEFORE]->kind == FV_KIND_IMAGE && memcmp(i->in[BEFORE]->image.shape, i->out->image.shape, 3 * sizeof(int64_t)) != 0)
         return fv_fail(error, FV_ERROR_USAGE, "before must be of the same frames");
-    return FV_OK;
+    return fv__states_fit(&w, i->in[BEFORE], i->in[BACKGROUND], error);
 }
 
 static void need(const fv_need *n, fv_region *in) {
@@ -64,12 +68,8 @@ static void need(const fv_need *n, fv_region *in) {
     in[AMPLITUDES].size[0] = n->region.size[0];
     in[OBJECT] = fv__waves_window(&w, n->region.start[0], n->region.size[0]);
     in[PROBE] = fv__region_whole(&n->in[PROBE]->image);
-    if (n->in[BEFORE]->kind != FV_KIND_IMAGE) return;
-    in[BEFORE] = fv__region_whole(&n->in[BEFORE]->image);
-    in[BEFORE].start[0] = n->region.start[0];
-    in[BEFORE].size[0] = n->region.size[0];
-    in[BEFORE].start[1] = fv__pie_probe_rows(&w);
-    in[BEFORE].size[1] = fv__pie_place_rows(&w);
+    if (n->in[BACKGROUND]->kind == FV_KIND_IMAGE) in[BACKGROUND] = fv__region_whole(&n->in[BACKGROUND]->image);
+    fv__states_need(&w, n, BEFORE, n->region.start[0], n->region.size[0], in);
 }
 
 typedef struct {
@@ -95,7 +95,8 @@ static size_t lay_out(const fv_need *n, work *k, void *memory) {
     k->weight = fv__scratch_take(&pieces, k->w.width * (int64_t)sizeof(float));
     k->room = fv__scratch_take(&pieces, fv__piece_room(n, 1));
     size_t used = pieces.used;
-    used += fv__measured_lay_out(&k->m, k->w.height, k->w.width, k->w.modes, memory ? (char *)memory + used : NULL);
+    used += fv__measured_lay_out(&k->m, k->w.height, k->w.width, k->w.modes, ((const ptycho_pie *)n->params)->near,
+                                 memory ? (char *)memory + used : NULL);
     used = (used + 63) & ~(size_t)63;
     return used + fv__probe_classes_lay_out(&k->c, k->w.height, k->w.width, &((const ptycho_pie *)n->params)->at.shifts,
                                             memory ? (char *)memory + used : NULL);
@@ -110,8 +111,9 @@ static size_t scratch(const fv_need *n) {
 
 typedef struct {
     fv_measured measured;
-    float      *object;   /* its corner */
-    double      shift[2]; /* rows and columns beyond it */
+    float      *object;       /* its corner */
+    double      shift[2];     /* rows and columns beyond it */
+    float      *state, *back; /* its numbers, and those of the background */
 } frame;
 
 static void shift_probe(work *k, const frame *f) {
@@ -130,7 +132,7 @@ static void shift_probe(work *k, const frame *f) {
 }
 
 /* e of all modes, into their planes. */
-static void find_errors(const work *k, const frame *f, double sums[2]) {
+static void find_errors(const work *k, const frame *f, bool light, double sums[2]) {
     int64_t n = k->w.width;
     for (int pass = 0; pass < 2; pass++) {
         for (int64_t m = 0; m < k->w.modes; m++) {
@@ -148,7 +150,11 @@ static void find_errors(const work *k, const frame *f, double sums[2]) {
             }
             if (!pass) fv__measured_transform(&k->m, m, false);
         }
-        if (!pass) fv__measured_compare(&k->m, &f->measured, true, sums);
+        if (pass) continue;
+        if (light) /* half of the way, for object and probe change before the next frame */
+            f->state[FV_STATE_LIGHT] = (float)sqrt((double)f->state[FV_STATE_LIGHT] * fv__measured_light(&k->m, &f->measured));
+        if (f->measured.background) fv__measured_ratios(&k->m, &f->measured, f->back);
+        fv__measured_compare(&k->m, &f->measured, true, sums);
     }
 }
 
@@ -246,41 +252,18 @@ static void change_object(const work *k, const frame *f, const ptycho_pie *p, fl
 
 /* ---------------------------------------------------------------- where the frame lies */
 
-/* e is nearly P (dy O_y + dx O_x), where O_y and O_x are the slopes of the object: five sums, of the inner pixels of row y. */
-static void add_slopes(const work *k, const frame *f, int64_t y, double sums[5]) {
-    int64_t n = k->w.width;
-    for (int64_t m = 0; m < k->w.modes; m++) {
-        const float *p = k->lit + m * k->plane + y * k->w.row, *q = p + n;
-        const float *e = k->m.planes + m * k->m.plane + y * k->m.stride, *g = e + n;
-        const float *o = f->object + y * k->object_row, *i = o + k->w.box_width;
-        float        lanes[5][FV_WAVE_LANES] = { { 0 } };
-        for (int64_t x = 1; x + 1 < n; x++) {
-            int   l = (int)(x % FV_WAVE_LANES);
-            float ur = (o[x + k->object_row] - o[x - k->object_row]) / 2, ui = (i[x + k->object_row] - i[x - k->object_row]) / 2;
-            float vr = (o[x + 1] - o[x - 1]) / 2, vi = (i[x + 1] - i[x - 1]) / 2;
-            float ar = p[x] * ur - q[x] * ui, ai = p[x] * ui + q[x] * ur, br = p[x] * vr - q[x] * vi, bi = p[x] * vi + q[x] * vr;
-            lanes[0][l] += ar * ar + ai * ai;
-            lanes[1][l] += br * br + bi * bi;
-            lanes[2][l] += ar * br + ai * bi;
-            lanes[3][l] += ar * e[x] + ai * g[x];
-            lanes[4][l] += br * e[x] + bi * g[x];
-        }
-        for (int s = 0; s < 5; s++) sums[s] += fv__lanes_sum(lanes[s]);
-    }
-}
-
-static double bounded(double value, double most) { return FV_MAX(-most, FV_MIN(most, value)); }
-
 /* By how much the frame is moved, at most as far as it may be. */
-static void move_frame(const work *k, const frame *f, const ptycho_pie *p, const double *between, float place[2]) {
-    double s[5] = { 0 };
+static void move_frame(const work *k, const frame *f, const ptycho_pie *p, const double *between) {
+    double sums[FV_MOVE_SUMS] = { 0 }, move[2];
     if (!(p->reach > 0)) return;
-    for (int64_t y = 1; y + 1 < k->w.height; y++) add_slopes(k, f, y, s);
-    double whole = s[0] * s[1] * 1.000001 - s[2] * s[2];
-    if (!(whole > 0)) return;
-    double move[2] = { (s[3] * s[1] - s[4] * s[2]) / whole, (s[4] * s[0] - s[3] * s[2]) / whole };
-    for (int a = 0; a < 2; a++)
-        place[a] = (float)(between[a] + bounded(f->shift[a] + bounded(move[a], p->reach) - between[a], p->limit));
+    for (int64_t m = 0; m < k->w.modes; m++) {
+        fv_move_planes planes = { { k->lit + m * k->plane, k->w.row, k->w.width },
+                                  { k->m.planes + m * k->m.plane, k->m.stride, k->w.width },
+                                  { f->object, k->object_row, k->w.box_width } };
+        fv__move_add(&planes, k->w.height, k->w.width, sums);
+    }
+    if (!fv__move_find(sums, move)) return;
+    for (int a = 0; a < 2; a++) f->state[FV_STATE_Y + a] = fv__move_place(f->shift[a], move[a], between[a], p->reach, p->limit);
 }
 
 /* ---------------------------------------------------------------- a block */
@@ -325,32 +308,30 @@ static void end_block(const work *k, const fv_run *r, const fv_wave_box *box, fl
 
 static void run_block(work *k, const fv_run *r, int64_t index, float *rows) {
     const ptycho_pie *p = r->need.params;
-    const fv_block   *amplitudes = r->in[AMPLITUDES], *before = r->in[BEFORE];
+    const fv_block   *before = r->in[BEFORE];
     int64_t           block = r->out->region.start[0] + index;
     fv_wave_box       box = fv__waves_box(&k->w, block);
-    float            *places = rows + fv__pie_probe_rows(&k->w) * k->w.row;
-    float            *sums = places + fv__pie_place_rows(&k->w) * k->w.row;
+    float            *states = rows + fv__pie_states_row(&k->w) * k->w.row, *back = states + fv__state_rows(&k->w) * k->w.row;
+    float            *sums = back + k->w.height * k->w.row;
     double            left[2] = { 0, 0 };
     float             most[2];
     begin_block(k, r, &box, rows);
     for (int64_t b = 0; b < box.frames; b++) {
-        const double *at = fv__wave_frame(&k->w, block * k->w.block + b),
-                     *between = p->between.value + 2 * (block * k->w.block + b);
-        int64_t y = (int64_t)at[FV_SCAN_Y] - box.y, x = (int64_t)at[FV_SCAN_X] - box.x;
-        frame   f = { { (float *)amplitudes->data + index * amplitudes->stride[0] + b * k->w.height * amplitudes->stride[1],
-                        amplitudes->stride[1] },
-                      k->object + y * k->object_row + x,
-                      { between[0], between[1] } };
-        for (int a = 0; a < 2; a++) {
-            if (before)
-                f.shift[a] = (double)((float *)before->data)[index * before->stride[0] +
-                                                             (2 * b + a) / k->w.row * before->stride[1] + (2 * b + a) % k->w.row];
-            places[2 * b + a] = (float)f.shift[a];
-        }
+        int64_t       number = block * k->w.block + b;
+        const double *at = fv__wave_frame(&k->w, number), *between = p->between.value + 2 * number;
+        int64_t       y = (int64_t)at[FV_SCAN_Y] - box.y, x = (int64_t)at[FV_SCAN_X] - box.x;
+        frame         f = { fv__measured_frame(&k->w, r, (fv_measured_inputs){ AMPLITUDES, BEFORE, BACKGROUND }, number),
+                            k->object + y * k->object_row + x,
+                            { between[0], between[1] },
+                            states + FV_STATE_NUMBERS * b,
+                            back };
+        for (int a = 0; a < 2 && before; a++) f.shift[a] = (double)fv__state(&k->w, before, number, FV_STATE_Y + a);
+        for (int a = 0; a < 2; a++) f.state[FV_STATE_Y + a] = (float)f.shift[a];
+        f.state[FV_STATE_LIGHT] = before ? fv__state(&k->w, before, number, FV_STATE_LIGHT) : 1;
         shift_probe(k, &f);
-        find_errors(k, &f, left);
+        find_errors(k, &f, p->light, left);
         find_most(k, &f, sums + 2 * k->w.box_height * k->w.box_width + y * k->w.box_width + x, most);
-        move_frame(k, &f, p, between, places + 2 * b);
+        move_frame(k, &f, p, between);
         if (p->probe_step > 0) change_probe(k, &f, p, most[1]);
         change_object(k, &f, p, most[0]);
     }
@@ -389,7 +370,7 @@ const fv_op FV_OP(ptycho_pie) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "object and probe improved frame by frame inside of blocks: a step of ptycho",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_pie),
@@ -398,9 +379,12 @@ const fv_op FV_OP(ptycho_pie) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
-    .doc = "For each block: the change of the probe, where its frames lie, and the change of the object times the sum of light, "
-           "with that sum. Frames of a block come one after the other; blocks begin with the same object and probe. With reach, "
-           "each frame is moved to where the slopes of the object explain what is left of its wave.",
+    .doc =
+        "For each block: the change of the probe, where its frames lie, and the change of the object times the sum of light, "
+        "with that sum. Frames of a block come one after the other; blocks begin with the same object and probe. With reach, "
+        "each frame is moved to where the slopes of the object explain what is left of its wave; with light, the light of each "
+        "frame goes half of the way to what its counts say. Behind the places follow ratios for the background, as of "
+        "ptycho_refine.",
     .citation = "Maiden and Rodenburg, An improved ptychographical phase retrieval algorithm, Ultramicroscopy 109, 2009 (ePIE); "
                 "Maiden, Johnson and Li, Further improvements to the ptychographical iterative engine, Optica 4, 2017 (rPIE, "
                 "mPIE); places by least squares as in Odstrcil, Menzel and Guizar-Sicairos, Optics Express 26, 2018",

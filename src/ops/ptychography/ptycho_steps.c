@@ -4,12 +4,12 @@
  * block are |A|^2, |B|^2, Re conj(A) B, Re conj(A) error, Re conj(B) error.
  */
 #include "op/scratch.h"
-#include "ops/ptychography/exit_waves.h"
+#include "ops/ptychography/frame_states.h"
 
 typedef struct {
     fv_wave_scan at;
 } ptycho_steps;
-enum { WAVES, OBJECT, PROBE, OBJECT_CHANGE, PROBE_CHANGE };
+enum { WAVES, OBJECT, PROBE, OBJECT_CHANGE, PROBE_CHANGE, STATES };
 enum { SUMS = 5 };
 
 static const fv_param params[] = { FV_WAVE_SCAN_PARAMS, FV_PARAM_END };
@@ -19,6 +19,7 @@ static const fv_input inputs[] = {
     { "probe", FV_KIND_IMAGE, .doc = "probe" },
     { "object_change", FV_KIND_IMAGE, .doc = "in which direction the object changes" },
     { "probe_change", FV_KIND_IMAGE, .doc = "in which direction the probe changes" },
+    FV_WAVE_STATES_INPUT,
     FV_INPUT_END,
 };
 
@@ -27,6 +28,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv__waves_again(i->params, i->in[WAVES], false, i->in[PROBE], &w, error));
     FV_TRY(fv__waves_fit(&w, i->in[OBJECT], error));
     FV_TRY(fv__waves_fit(&w, i->in[OBJECT_CHANGE], error));
+    FV_TRY(fv__states_fit(&w, i->in[STATES], NULL, error));
     if (i->in[PROBE_CHANGE]->image.ndim != 4 ||
         memcmp(i->in[PROBE_CHANGE]->image.shape, i->in[PROBE]->image.shape, 4 * sizeof(int64_t)) != 0)
         return fv_fail(error, FV_ERROR_USAGE, "probe_change must have the shape of probe");
@@ -43,11 +45,13 @@ static void need(const fv_need *n, fv_region *in) {
     in[WAVES].size[1] = w.wave_rows;
     in[OBJECT] = in[OBJECT_CHANGE] = fv__waves_window(&w, n->region.start[0], n->region.size[0]);
     in[PROBE] = in[PROBE_CHANGE] = fv__region_whole(&n->in[PROBE]->image);
+    fv__states_need(&w, n, STATES, n->region.start[0], n->region.size[0], in);
 }
 
 typedef struct {
     fv_waves w;
     float   *a, *b, *product; /* rows */
+    double  *scan;            /* of frames that were moved */
     float    lanes[SUMS][FV_WAVE_LANES];
 } work;
 
@@ -57,6 +61,7 @@ static size_t lay_out(const fv_need *n, work *k, void *memory) {
     k->a = fv__scratch_take(&pieces, 2 * k->w.width * (int64_t)sizeof(float));
     k->b = fv__scratch_take(&pieces, 2 * k->w.width * (int64_t)sizeof(float));
     k->product = fv__scratch_take(&pieces, k->w.width * (int64_t)sizeof(float));
+    k->scan = fv__scratch_take(&pieces, fv__states_room(n->params));
     return pieces.used;
 }
 
@@ -101,6 +106,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     work            k;
     (void)error;
     lay_out(&r->need, &k, r->scratch);
+    fv__states_move(&k.w, r->in[STATES], k.scan);
     for (int64_t b = 0; b < out->region.size[0]; b++) {
         int64_t       block = out->region.start[0] + b;
         fv_wave_box   box = fv__waves_box(&k.w, block);

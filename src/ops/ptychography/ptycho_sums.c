@@ -1,22 +1,25 @@
 /* ptycho_sums: the sums of waves from which the object is made, for another probe than the waves were made with. */
-#include "ops/ptychography/exit_waves.h"
+#include "op/scratch.h"
+#include "ops/ptychography/frame_states.h"
 #include "ops/ptychography/whole_pieces.h"
 
 typedef struct {
     fv_wave_scan at;
 } ptycho_sums;
-enum { WAVES, PROBE };
+enum { WAVES, PROBE, STATES };
 
 static const fv_param params[] = { FV_WAVE_SCAN_PARAMS, FV_PARAM_END };
 static const fv_input inputs[] = {
     { "waves", FV_KIND_IMAGE, .doc = "what ptycho_waves gives" },
     { "probe", FV_KIND_IMAGE, .doc = "what ptycho_probe gives" },
+    FV_WAVE_STATES_INPUT,
     FV_INPUT_END,
 };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     fv_waves w;
     FV_TRY(fv__waves_again(i->params, i->in[WAVES], false, i->in[PROBE], &w, error));
+    FV_TRY(fv__states_fit(&w, i->in[STATES], NULL, error));
     fv__waves_type(&w, true, &i->out->image);
     return FV_OK;
 }
@@ -29,28 +32,47 @@ static void need(const fv_need *n, fv_region *in) {
     in[WAVES].size[0] = n->region.size[0];
     in[WAVES].size[1] = w.wave_rows;
     in[PROBE] = fv__region_whole(&n->in[PROBE]->image);
+    fv__states_need(&w, n, STATES, n->region.start[0], n->region.size[0], in);
 }
 
-static size_t scratch(const fv_need *n) { return (size_t)fv__piece_room(n, 1); }
+typedef struct {
+    float  *room; /* the sums of a block */
+    double *scan; /* of frames that were moved */
+} work;
+
+static size_t lay_out(const fv_need *n, work *k, void *memory) {
+    fv_scratch pieces = { memory };
+    k->room = fv__scratch_take(&pieces, fv__piece_room(n, 1));
+    k->scan = fv__scratch_take(&pieces, fv__states_room(n->params));
+    return pieces.used;
+}
+
+static size_t scratch(const fv_need *n) {
+    work k;
+    return lay_out(n, &k, NULL);
+}
 
 static fv_status run(fv_run *r, fv_error *error) {
     const fv_block *out = r->out;
     bool            direct = fv__piece_direct(out, &r->need.out->image, 1);
     fv_waves        w;
+    work            k;
     FV_TRY(fv__waves_again(r->need.params, r->need.in[WAVES], false, r->need.in[PROBE], &w, error));
+    lay_out(&r->need, &k, r->scratch);
+    fv__states_move(&w, r->in[STATES], k.scan);
     for (int64_t b = 0; b < out->region.size[0]; b++) {
         int64_t     block = out->region.start[0] + b;
         fv_wave_box box = fv__waves_box(&w, block);
         fv_region   piece = fv__region_whole(&r->need.out->image);
-        float      *sums = direct ? (float *)out->data + b * out->stride[0] : r->scratch;
+        float      *sums = direct ? (float *)out->data + b * out->stride[0] : k.room;
         piece.start[0] = block;
         piece.size[0] = 1;
         memset(sums, 0, (size_t)(w.sum_rows * w.row) * sizeof *sums);
         fv_wave_plane waves = fv__wave_plane(r, WAVES, block);
-        for (int64_t k = 0; k < box.frames * w.modes; k++) {
-            const double *at = fv__wave_frame(&w, block * w.block + k / w.modes);
-            int64_t       plane = (int64_t)at[FV_SCAN_CLASS] * w.modes + k % w.modes;
-            fv_wave_rows  rows = { waves.data + k * w.height * waves.row, waves.row, fv__wave_plane(r, PROBE, plane) };
+        for (int64_t f = 0; f < box.frames * w.modes; f++) {
+            const double *at = fv__wave_frame(&w, block * w.block + f / w.modes);
+            int64_t       plane = (int64_t)at[FV_SCAN_CLASS] * w.modes + f % w.modes;
+            fv_wave_rows  rows = { waves.data + f * w.height * waves.row, waves.row, fv__wave_plane(r, PROBE, plane) };
             fv__wave_sums(&w, &rows, (int64_t)at[FV_SCAN_Y] - box.y, (int64_t)at[FV_SCAN_X] - box.x, sums);
         }
         fv__wave_tail(&w, (double[2]){ 0, 0 }, sums);

@@ -5,16 +5,16 @@
  * error:    z <- P(s) - s, along which the least squares of amplitudes decrease.
  */
 #include "op/scratch.h"
-#include "ops/ptychography/exit_waves.h"
+#include "ops/ptychography/frame_states.h"
 #include "ops/ptychography/measured_waves.h"
 #include "ops/ptychography/whole_pieces.h"
 
 typedef struct {
     fv_wave_scan at;
     fv_choice    kind;
-    double       beta;
+    double       beta, near;
 } ptycho_waves;
-enum { AMPLITUDES, OBJECT, PROBE, BEFORE };
+enum { AMPLITUDES, OBJECT, PROBE, BEFORE, STATES, BACKGROUND };
 enum { RELAXED, ERROR_WAVES };
 enum { SAMPLED = 16 }; /* of so many frames one tells the residual of relaxed waves */
 
@@ -22,6 +22,7 @@ static const fv_param params[] = {
     FV_WAVE_SCAN_PARAMS,
     FV_PARAM(ptycho_waves, kind, .def = "relaxed", .choices = "relaxed|error", .doc = "which waves: see below"),
     FV_PARAM(ptycho_waves, beta, .def = "0.75", .above = true, .max = 1, .doc = "of relaxed: how far waves are reflected"),
+    FV_WAVE_NEAR_PARAM(ptycho_waves),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -29,6 +30,8 @@ static const fv_input inputs[] = {
     { "object", FV_KIND_IMAGE, .doc = "what ptycho_object gives" },
     { "probe", FV_KIND_IMAGE, .doc = "what ptycho_probe gives" },
     { "before", FV_KIND_IMAGE, .optional = true, .doc = "waves of the iteration before; left out: probe times object" },
+    FV_WAVE_STATES_INPUT,
+    FV_WAVE_BACKGROUND_INPUT,
     FV_INPUT_END,
 };
 
@@ -37,6 +40,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_waves            w;
     FV_TRY(fv__waves_of(&p->at, i->in[AMPLITUDES], i->in[PROBE], &w, error));
     FV_TRY(fv__waves_fit(&w, i->in[OBJECT], error));
+    FV_TRY(fv__states_fit(&w, i->in[STATES], i->in[BACKGROUND], error));
     fv__waves_type(&w, false, &i->out->image);
     if (i->in[BEFORE]->kind == FV_KIND_IMAGE && memcmp(i->in[BEFORE]->image.shape, i->out->image.shape, 3 * sizeof(int64_t)) != 0)
         return fv_fail(error, FV_ERROR_USAGE, "before must be waves of the same frames");
@@ -51,6 +55,8 @@ static void need(const fv_need *n, fv_region *in) {
     in[AMPLITUDES].size[0] = n->region.size[0];
     in[OBJECT] = fv__waves_window(&w, n->region.start[0], n->region.size[0]);
     in[PROBE] = fv__region_whole(&n->in[PROBE]->image);
+    fv__states_need(&w, n, STATES, n->region.start[0], n->region.size[0], in);
+    if (n->in[BACKGROUND]->kind == FV_KIND_IMAGE) in[BACKGROUND] = fv__region_whole(&n->in[BACKGROUND]->image);
     if (n->in[BEFORE]->kind == FV_KIND_IMAGE) in[BEFORE] = fv__region_whole(&n->in[BEFORE]->image);
     in[BEFORE].start[0] = n->region.start[0];
     in[BEFORE].size[0] = n->region.size[0];
@@ -61,14 +67,16 @@ typedef struct {
     fv_waves          w;
     fv_measured_waves m;
     void             *room;
+    double           *scan; /* of frames that were moved */
 } work;
 
 static size_t lay_out(const fv_need *n, work *k, void *memory) {
     fv_scratch pieces = { memory };
     fv__waves_of(n->params, n->in[AMPLITUDES], n->in[PROBE], &k->w, NULL);
     k->room = fv__scratch_take(&pieces, fv__piece_room(n, 1));
-    return pieces.used +
-           fv__measured_lay_out(&k->m, k->w.height, k->w.width, k->w.modes, memory ? (char *)memory + pieces.used : NULL);
+    k->scan = fv__scratch_take(&pieces, fv__states_room(n->params));
+    return pieces.used + fv__measured_lay_out(&k->m, k->w.height, k->w.width, k->w.modes, ((const ptycho_waves *)n->params)->near,
+                                              memory ? (char *)memory + pieces.used : NULL);
 }
 
 static size_t scratch(const fv_need *n) {
@@ -173,15 +181,16 @@ static void update(const work *k, const frame *f, const ptycho_waves *p, bool sa
 }
 
 static frame find_frame(const work *k, const fv_run *r, int64_t index, int64_t b, float *rows) {
-    const fv_block *object = r->in[OBJECT], *amplitudes = r->in[AMPLITUDES], *before = r->in[BEFORE];
+    const fv_block *object = r->in[OBJECT], *before = r->in[BEFORE];
     const fv_waves *w = &k->w;
-    const double   *at = fv__wave_frame(w, (r->out->region.start[0] + index) * w->block + b);
+    int64_t         number = (r->out->region.start[0] + index) * w->block + b;
+    const double   *at = fv__wave_frame(w, number);
     int64_t         corner[3] = { (int64_t)at[FV_SCAN_Y], 0, (int64_t)at[FV_SCAN_X] }, lines = b * w->height;
     frame           f = { .object = fv__block_at(object, corner),
-                          .measured = { (float *)amplitudes->data + index * amplitudes->stride[0] + lines * amplitudes->stride[1],
-                                        amplitudes->stride[1] },
-                          .before =
-                    before ? (float *)before->data + index * before->stride[0] + lines * w->modes * before->stride[1] : NULL,
+                          .measured = fv__measured_frame(w, r, (fv_measured_inputs){ AMPLITUDES, STATES, BACKGROUND }, number),
+                          .before = before && !fv__state_fresh(w, r->in[STATES], number)
+                                        ? (float *)before->data + index * before->stride[0] + lines * w->modes * before->stride[1]
+                                        : NULL,
                           .wave = rows + lines * w->modes * w->row,
                           .object_row = object->stride[0],
                           .object_part = object->stride[1],
@@ -212,6 +221,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     work k;
     (void)error;
     lay_out(&r->need, &k, r->scratch);
+    fv__states_move(&k.w, r->in[STATES], k.scan);
     bool direct = fv__piece_direct(r->out, &r->need.out->image, 1);
     for (int64_t b = 0; b < r->out->region.size[0]; b++) {
         fv_region piece = fv__region_whole(&r->need.out->image);
@@ -253,7 +263,8 @@ const fv_op FV_OP(ptycho_waves) = {
     .doc =
         "With s = probe times object, z the waves before, and P the projection on the measured amplitudes (all modes are scaled "
         "alike): relaxed waves are beta z + (1 - 2 beta) s + beta P(2 s - z), error waves are P(s) - s. Behind the waves of a "
-        "block follow the sums from which ptycho_object makes the object.",
+        "block follow the sums from which ptycho_object makes the object. A background is taken for one more mode, and a frame's "
+        "measured amplitudes are divided by that of its light.",
     .citation = "Luke, Relaxed averaged alternating reflections for diffraction imaging, Inverse Problems 21, 2005; Thibault et "
                 "al., Probe retrieval in ptychographic coherent diffractive imaging, Ultramicroscopy 109, 2009",
     .example =

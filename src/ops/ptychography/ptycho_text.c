@@ -1,0 +1,371 @@
+/* The text of a reconstruction, iteration by iteration.
+ *
+ * Names: o object, p probe, w waves or what blocks give, h shifts; of a group with number n, aN amplitudes, sN its scan, tN
+ * states of its frames; b background. A pipeline has at most a megabyte, so lines are short.
+ */
+#include "ops/ptychography/ptycho_text.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef fv_ptycho_text writing;
+
+static bool    is_blocks(const writing *t) { return fv__ptycho_blocks(t->p); }
+static int64_t frames_of(const writing *t) { return t->at.scan.count / FV_SCAN_NUMBERS; }
+static int64_t groups_of(const writing *t) { return fv__ptycho_groups(t->p, frames_of(t)); }
+static bool    has_background(const writing *t) { return t->background || t->p->background_from; }
+
+/* First iteration after which states of frames are there; 0: never. */
+static int64_t states_from(const writing *t) {
+    int64_t all[3] = { t->p->positions_from, t->p->light_from, t->p->background_from }, first = 0;
+    for (int k = 0; k < 3; k++)
+        if (all[k] && (!first || all[k] < first)) first = all[k];
+    return is_blocks(t) ? 0 : first;
+}
+
+/* Writes a line of a group in iteration k. Signs stand for arguments that many calls have:
+ * # the number of the group; @ its scan; ~ states of its frames, if these are moved; ^ all that is known of what was measured. */
+__attribute__((format(printf, 4, 5))) static void say(const writing *t, int64_t group, int64_t k, const char *format, ...) {
+    char    line[1024];
+    bool    states = states_from(t) && k > states_from(t);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (const char *c = line; *c; c++) {
+        long long g = group;
+        if (*c == '#')
+            fv__bytes_printf(t->text, "%lld", g);
+        else if (*c == '@') {
+            fv__bytes_printf(t->text, "scan=s%lld,shifts=h,block=size", g);
+            if (t->at.margin) fv__bytes_printf(t->text, ",margin=%lld", (long long)t->at.margin);
+        } else if (*c == '~') {
+            if (states && t->at.margin) fv__bytes_printf(t->text, ",states=t%lld", g);
+        } else if (*c == '^') {
+            if (states) fv__bytes_printf(t->text, ",states=t%lld", g);
+            if (has_background(t)) fv__bytes_printf(t->text, ",background=b");
+            if (t->p->near != 0) fv__bytes_printf(t->text, ",near=%.17g", t->p->near);
+        } else
+            fv__bytes_append(t->text, c, 1);
+    }
+}
+
+/* ---------------------------------------------------------------- the start */
+
+static void write_list(fv_bytes *text, const char *name, const fv_list *list) {
+    fv__bytes_printf(text, "%s = [", name);
+    for (int64_t i = 0; i < list->count; i++) fv__bytes_printf(text, "%s%.9g", i ? ", " : "", list->value[i]);
+    fv__bytes_printf(text, "]\n");
+}
+
+/* Frames of the block methods have one class; where each lies between pixels is told frame by frame. */
+static void write_between(writing *t) {
+    double *scan = (double *)(uintptr_t)t->at.scan.value;
+    fv__bytes_printf(t->text, "u = [");
+    for (int64_t k = 0; k < frames_of(t); k++) {
+        double *frame = scan + FV_SCAN_NUMBERS * k;
+        for (int a = 0; a < 2; a++)
+            fv__bytes_printf(t->text, "%s%.9g", k || a ? ", " : "",
+                             t->p->positions.value[2 * (int64_t)frame[FV_SCAN_FRAME] + a] - frame[FV_SCAN_Y + a] -
+                                 (double)t->origin[a]);
+        frame[FV_SCAN_CLASS] = 0;
+    }
+    fv__bytes_printf(t->text, "]\n");
+    t->at.shifts.count = 2;
+}
+
+/* Frames that are moved may come to any place between pixels: all classes of the grid. */
+static void write_grid(writing *t) {
+    double *scan = (double *)(uintptr_t)t->at.scan.value;
+    int64_t parts = t->p->subpixel;
+    for (int64_t k = 0; k < frames_of(t); k++) {
+        double       *number = scan + FV_SCAN_NUMBERS * k + FV_SCAN_CLASS;
+        const double *shift = t->at.shifts.value + 2 * (int64_t)*number;
+        *number = floor(shift[0] * (double)parts + 0.5) * (double)parts + floor(shift[1] * (double)parts + 0.5);
+    }
+    fv__bytes_printf(t->text, "h = [");
+    for (int64_t k = 0; k < parts * parts; k++)
+        fv__bytes_printf(t->text, "%s%.9g, %.9g", k ? ", " : "", (double)(k / parts) / (double)parts,
+                         (double)(k % parts) / (double)parts);
+    fv__bytes_printf(t->text, "]\n");
+}
+
+static void write_detector(const writing *t) {
+    fv__bytes_printf(t->text, "orientation=%lld%s", (long long)t->p->orientation, t->p->near != 0 ? ",near=true" : "");
+}
+
+/* Which frames belong to a group, of lsq alone more than one: every n-th in the order of the sums, so that a group lies all over
+ * the object. Amplitudes are made frame by frame, and kept in blocks. */
+static void write_groups(const writing *t) {
+    const fv_list *scan = &t->at.scan;
+    for (int64_t g = 0; g < groups_of(t); g++) {
+        fv__bytes_printf(t->text, "s%lld=[", (long long)g);
+        for (int64_t f = g; f < frames_of(t); f += groups_of(t))
+            for (int k = 0; k < FV_SCAN_NUMBERS; k++)
+                fv__bytes_printf(t->text, "%s%.9g", f == g && !k ? "" : ",", scan->value[FV_SCAN_NUMBERS * f + k]);
+        say(t, g, 0, "]\na#=checkpoint(ptycho_frames(frames%s,@,", t->mask ? ",mask=mask" : "");
+        write_detector(t);
+        fv__bytes_printf(t->text, "))\n");
+    }
+}
+
+/* As given, or the mean frame where it is dim: a background is, as a rule, spread wide. */
+static void write_background(const writing *t) {
+    if (!has_background(t)) return;
+    if (!t->background)
+        fv__bytes_printf(
+            t->text,
+            "dim=project(frames,\"%s\",\"mean\")\nbackground=convert(maximum(minimum(dim,0.1*mean(dim)),0),\"float32\")\n",
+            t->axis);
+    fv__bytes_printf(t->text,
+                     "b=square(maximum(ptycho_frames(stack(background,axis=\"frame\"),scan=[0,0,0,0],shifts=[0,0],block=1,");
+    write_detector(t);
+    fv__bytes_printf(t->text, ")[0],0))\n");
+}
+
+static void write_start(const writing *t) {
+    if (t->object)
+        fv__bytes_printf(t->text, "o = checkpoint(split_complex(object))\n");
+    else
+        fv__bytes_printf(t->text, "o = checkpoint(split_complex(ones([%lld, %lld], \"float32\")))\n", (long long)t->size[0],
+                         (long long)t->size[1]);
+    if (t->probe)
+        fv__bytes_printf(t->text, "first = probe\n");
+    else
+        fv__bytes_printf(t->text, "first = guess_probe(project(frames, \"%s\", \"mean\"))\n", t->axis);
+    if (t->object && t->probe)
+        fv__bytes_printf(t->text, "p = ptycho_start(first, shifts = h, modes = %lld)\n", (long long)t->p->modes);
+    else {
+        fv__bytes_printf(t->text, "power=(0");
+        for (int64_t g = 0; g < groups_of(t); g++) fv__bytes_printf(t->text, "+sum(square(maximum(a%lld,0)))", (long long)g);
+        fv__bytes_printf(t->text, ")/%.17g\np=ptycho_start(first,power,shifts=h,modes=%lld)\n",
+                         (double)frames_of(t) * (double)t->frame[0] * (double)t->frame[1], (long long)t->p->modes);
+    }
+}
+
+/* ---------------------------------------------------------------- what all methods share */
+
+static bool probe_changes(const writing *t, int64_t k) { return t->p->probe_from && k >= t->p->probe_from; }
+
+/* Whether to go on, by what waves leave over. */
+static void write_stop(const writing *t, int64_t k) {
+    if (!(t->p->stop > 0)) return;
+    if (k == 1)
+        fv__bytes_printf(t->text, "go = left > %.17g * all\n", t->p->stop);
+    else
+        fv__bytes_printf(t->text, "go = choose(go, left > %.17g * all, 0)\n", t->p->stop);
+}
+
+/* Of the waves w: what they leave over, for the record and to stop. */
+static void write_residual(const writing *t, int64_t k) {
+    fv__bytes_printf(t->text, "left = sum(w[:, -1, -2])\nall = sum(w[:, -1, -1])\n");
+    write_stop(t, k);
+}
+
+static void write_pair(fv_bytes *text, const char *name, const fv_list *pair) {
+    if (!pair->count) return;
+    fv__bytes_printf(text, ", %s = [", name);
+    for (int64_t i = 0; i < pair->count; i++) fv__bytes_printf(text, "%s%.17g", i ? ", " : "", pair->value[i]);
+    fv__bytes_printf(text, "]");
+}
+
+/* The new object within its limits. */
+static void write_limits(const writing *t) {
+    const fv_ptycho *p = t->p;
+    if (!p->amplitude_limits.count && !p->phase_limits.count) return;
+    fv__bytes_printf(t->text, "next = ptycho_limit(next");
+    write_pair(t->text, "amplitude", &p->amplitude_limits);
+    write_pair(t->text, "phase", &p->phase_limits);
+    fv__bytes_printf(t->text, ")\n");
+}
+
+static void write_keep(const writing *t, int64_t k) {
+    bool stops = t->p->stop > 0, groups = t->p->method.index == FV_PTYCHO_LSQ; /* whose o and p have changed already */
+    write_limits(t);
+    fv__bytes_printf(t->text, "o = checkpoint(%s, square(%s), square(all), iteration = %lld)\n",
+                     !stops   ? "next"
+                     : groups ? "choose(go, next, old)"
+                              : "choose(go, next, o)",
+                     "left", (long long)k);
+    if (stops)
+        fv__bytes_printf(t->text, "p = choose(go, lit, %s)\n", groups ? "dim" : "p");
+    else
+        fv__bytes_printf(t->text, "p = lit\n");
+    if (t->p->output.index != FV_PTYCHO_RESIDUALS) return;
+    fv__bytes_printf(t->text, "rows = row(%lld, second = left / maximum(all, 1e-300), names = \"iteration residual\"%s)\n",
+                     (long long)k, k > 1 ? ", after = rows" : "");
+}
+
+/* How far frames are moved in an iteration. */
+static double reach_of(const fv_ptycho *p, int64_t k) {
+    if (!p->positions_from || k < p->positions_from) return 0;
+    return p->reach * (double)(p->iterations + 1 - k) / (double)(p->iterations + 1 - p->positions_from);
+}
+
+static bool is_from(int64_t from, int64_t k) { return from && k >= from; }
+
+/* The background by what was found of all groups; name: of the images that tell. */
+static void write_brighter(const writing *t, int64_t k, const char *name) {
+    bool stops = t->p->stop > 0;
+    if (!is_from(t->p->background_from, k)) return;
+    for (int64_t g = 0; g < groups_of(t); g++) say(t, g, k, "c=%sptycho_background(b,%s,p,@)\n", g ? "c+" : "", name);
+    fv__bytes_printf(t->text, stops ? "b=choose(go,c*%.17g,b)\n" : "b=c*%.17g\n", 1 / (double)groups_of(t));
+}
+
+/* After an iteration: where frames lie, how bright they are, and what is background, with the new object and probe. */
+static void write_states(const writing *t, int64_t k) {
+    bool stops = t->p->stop > 0;
+    if (!states_from(t) || k < states_from(t)) return;
+    for (int64_t g = 0; g < groups_of(t); g++) {
+        if (stops && k == states_from(t)) say(t, g, k, "t#=ptycho_refine(a#,o,p^,@)\n");
+        say(t, g, k, "x=ptycho_refine(a#,o,p^,@,reach=%.9g,light=%s,ratios=%s)\n", reach_of(t->p, k),
+            is_from(t->p->light_from, k) ? "true" : "false", is_from(t->p->background_from, k) ? "true" : "false");
+        say(t, g, k, stops ? "t#=choose(go,x,t#)\n" : "t#=x\n");
+    }
+    write_brighter(t, k, "t#");
+}
+
+/* ---------------------------------------------------------------- the methods */
+
+static void write_object(const writing *t, int64_t k, const char *sums, const char *object, const char *probe) {
+    say(t, 0, k, "next=ptycho_object(%s,%s,%s,%s,@,damping=%.17g,smoothness=%.9g)\n", object, sums, sums, probe,
+        t->p->object_damping, t->p->smoothness);
+}
+
+static void write_probe(const writing *t, int64_t k, const char *probe) {
+    say(t, 0, k, "overlap=ptycho_overlap(w,next,%s~,@)\nlit=ptycho_probe(%s,overlap,shifts=h,damping=%.17g)\n", probe, probe,
+        t->p->probe_damping);
+}
+
+static void write_projections(const writing *t) {
+    double beta = t->p->method.index == FV_PTYCHO_DM ? 1 : t->p->beta;
+    for (int64_t k = 1; k <= t->p->iterations; k++) {
+        say(t, 0, k, "w=ptycho_waves(a0,o,p%s^,@,beta=%.17g)\n", k > 1 ? ",before=w" : "", beta);
+        write_residual(t, k);
+        write_object(t, k, "w", "o", "p");
+        if (!probe_changes(t, k)) fv__bytes_printf(t->text, "lit = p\n");
+        for (int64_t round = 1; probe_changes(t, k) && round <= t->p->rounds; round++) {
+            if (round > 1) {
+                say(t, 0, k, "z=ptycho_sums(w,lit~,@)\n");
+                write_object(t, k, "z", "next", "lit");
+            }
+            write_probe(t, k, round > 1 ? "lit" : "p");
+        }
+        write_keep(t, k);
+        write_states(t, k);
+    }
+}
+
+/* Blocks begin with the same object and probe; what they change is brought together by their light. */
+static void write_blocks(const writing *t) {
+    const fv_ptycho *p = t->p;
+    for (int64_t k = 1; k <= p->iterations; k++) {
+        say(t, 0, k, "w=ptycho_pie(a0,o,p%s^,@,between=u,object_share=%.9g,probe_step=%d,reach=%.9g,light=%s)\n",
+            k > 1 && (p->positions_from || p->light_from) ? ",before=w" : "", p->method.index == FV_PTYCHO_EPIE ? 1 : p->alpha,
+            probe_changes(t, k), reach_of(p, k), is_from(p->light_from, k) ? "true" : "false");
+        write_residual(t, k);
+        say(t, 0, k, "next=o+ptycho_object(o,w,w,p,@,damping=1e-6,smoothness=%.9g,kind=\"direction\")\nlit=%s\n", p->smoothness,
+            probe_changes(t, k) ? "ptycho_mean(p,w)" : "p");
+        if (p->method.index == FV_PTYCHO_MPIE)
+            fv__bytes_printf(t->text, "speed=next-o%s\nnext=next+0.3*speed\n", k > 1 ? "+0.7*speed" : "");
+        write_keep(t, k);
+        write_brighter(t, k, "w");
+    }
+}
+
+/* Directions d and e of object and probe, and how far to go along both at once: the least squares of what is left. */
+static void write_group(const writing *t, int64_t g, int64_t k) {
+    bool probe = probe_changes(t, k), smooth = t->p->smoothness > 0;
+    say(t, g, k,
+        "w=ptycho_waves(a#,o,p^,@,kind=\"error\")\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
+        "d=ptycho_object(o,w,w,p,@,damping=%.9g,smoothness=%.9g,kind=\"direction\")\n",
+        g ? "left+" : "", g ? "all+" : "", t->p->object_damping, t->p->smoothness);
+    if (probe)
+        say(t, g, k,
+            "v=ptycho_overlap(w,o,p~,@,kind=\"direction\")\ne=ptycho_probe(p,v,shifts=h,damping=%.9g,kind=\"direction\")\n",
+            t->p->probe_damping);
+    if (smooth) fv__bytes_printf(t->text, "r=%.9g*max(w[:,-1,-3])\nq=ptycho_roughness(o,d)\n", t->p->smoothness);
+    say(t, g, k, "t=ptycho_steps(w,o,p,d,%s~,@)\nn=sum(t[:,0])%s\ny=sum(t[:,3])%s\n", probe ? "e" : "p",
+        smooth ? "+r*sum(q[:,0])" : "", smooth ? "-r*sum(q[:,1])" : "");
+    if (probe)
+        fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
+                                  "o=ptycho_move(o,d,(y*m-f*c)*i)\np=ptycho_move(p,e,(f*n-y*c)*i)\n");
+    else
+        fv__bytes_printf(t->text, "o=ptycho_move(o,d,y/maximum(n,1e-300))\n");
+}
+
+/* Object and probe as they are, or a part of the way of all iterations beyond that: their changes, each kept to 0.7 from one
+ * iteration to the next. What alternates from group to group cancels, and what goes on gets faster. */
+static void write_momentum(const writing *t, int64_t k) {
+    bool probe = probe_changes(t, k);
+    if (!(t->p->momentum > 0)) {
+        fv__bytes_printf(t->text, "next=o\nlit=p\n");
+        return;
+    }
+    fv__bytes_printf(t->text, "speed=o-old%s\nnext=o+%.9g*speed\n", k > 1 ? "+0.7*speed" : "", t->p->momentum);
+    if (probe && k > t->p->probe_from)
+        fv__bytes_printf(t->text, "turn=ptycho_move(p-dim,turn,0.7)\n");
+    else if (probe)
+        fv__bytes_printf(t->text, "turn=p-dim\n");
+    if (probe)
+        fv__bytes_printf(t->text, "lit=ptycho_move(p,turn,%.9g)\n", t->p->momentum);
+    else
+        fv__bytes_printf(t->text, "lit=p\n");
+}
+
+static void write_least_squares(const writing *t) {
+    for (int64_t k = 1; k <= t->p->iterations; k++) {
+        fv__bytes_printf(t->text, "old=o\ndim=p\n");
+        for (int64_t g = 0; g < groups_of(t); g++) write_group(t, g, k);
+        write_stop(t, k);
+        write_momentum(t, k);
+        write_keep(t, k);
+        write_states(t, k);
+    }
+}
+
+/* ---------------------------------------------------------------- what is asked for */
+
+static void write_positions(const writing *t) {
+    for (int64_t g = 0; g < groups_of(t); g++)
+        say(t, g, 0, "rows=%sptycho_positions(%s,p,@,origin=[%lld,%lld])%s\n", g ? "concat(rows," : "", is_blocks(t) ? "w" : "t#",
+            (long long)t->origin[0], (long long)t->origin[1], g ? ")" : "");
+    fv__bytes_printf(t->text, groups_of(t) > 1 ? "sort(rows, \"frame\")\n" : "rows\n");
+}
+
+static void write_output(const writing *t) {
+    const fv_ptycho *p = t->p;
+    long long        m = t->object ? 0 : t->at.margin, modes = p->modes;
+    switch (p->output.index) {
+    case FV_PTYCHO_RESIDUALS: fv__bytes_printf(t->text, "rows\n"); break;
+    case FV_PTYCHO_RESIDUAL: fv__bytes_printf(t->text, "left / maximum(all, 1e-300)\n"); break;
+    case FV_PTYCHO_POSITIONS: write_positions(t); break;
+    case FV_PTYCHO_BACKGROUND:
+        fv__bytes_printf(t->text, "ptycho_detector(b,");
+        write_detector(t);
+        fv__bytes_printf(t->text, ")\n");
+        break;
+    case FV_PTYCHO_OBJECT:
+        fv__bytes_printf(t->text, m ? "join_complex(o)[%lld:-%lld,%lld:-%lld]\n" : "join_complex(o)\n", m, m, m, m);
+        break;
+    default: fv__bytes_printf(t->text, modes > 1 ? "join_complex(ptycho_modes(p[0:%lld]))\n" : "join_complex(p[0])\n", modes);
+    }
+}
+
+void fv__ptycho_write(fv_ptycho_text *t) {
+    if (is_blocks(t)) write_between(t);
+    if (t->at.margin)
+        write_grid(t);
+    else
+        write_list(t->text, "h", &t->at.shifts);
+    fv__bytes_printf(t->text, "size = %lld\n", (long long)t->at.block);
+    write_groups(t);
+    write_background(t);
+    write_start(t);
+    if (t->p->method.index == FV_PTYCHO_LSQ)
+        write_least_squares(t);
+    else if (is_blocks(t))
+        write_blocks(t);
+    else
+        write_projections(t);
+    write_output(t);
+}
