@@ -306,6 +306,20 @@ def probes_stay_until_they_are_to_change():
             raise Difference(f"{method}: the probe does not change")
 
 
+@test
+def frames_and_positions_are_shuffled_alike():
+    obj, probe, scan = make_object(), make_probe(), 'scan_positions("fermat", 20, 3'
+    plain = run(f"diffract(o, p, {scan}))", o=obj, p=probe)
+    for seed in (1, 7):
+        mixed = run(f"shuffle_frames(f, {seed})", f=plain)
+        same(run(f"shuffle_frames(f, {seed})", "--chunk", "7", f=plain), mixed)
+        order = [int(np.abs(plain - f).max((1, 2)).argmin()) for f in mixed]
+        if sorted(order) != list(range(len(plain))) or order == list(range(len(plain))):
+            raise Difference(f"seed {seed}: the order is {order}")
+        near(run(f"diffract(o, p, {scan}, shuffle = {seed}))", o=obj, p=probe), mixed, relative=1e-6)
+        near(run(f"diffract(o, p, {scan}, shuffle = {seed}, first = 1, every = 2))", o=obj, p=probe), mixed[1::2], relative=1e-6)
+
+
 EVERYTHING = ("background_from = 2, light_from = 1, positions_from = 2, smoothness = 0.01, stop = 1e-4, group = 20, block = 6, "
               "near = {}, iterations = 4, method = \"{}\"")
 

@@ -77,8 +77,8 @@ const fv_op FV_OP(ptycho_background) = {
                "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
                "p = ones([1, 16, 2, 16], \"float32\")\n"
                "b = ones([16, 16], \"float32\") * 50\n"
-               "t = ptycho_refine(a, ones([24, 2, 24], \"float32\"), p, background = b, scan = scan, shifts = [0, 0], ratios = "
-               "true)\n"
+               "o = ones([24, 2, 24], \"float32\")\n"
+               "t = ptycho_refine(a, o, p, scan, [0, 0], background = b, ratios = true)\n"
                "write(ptycho_background(b, t, p, scan, [0, 0]), \"background.npy\")",
     .see = "ptycho ptycho_refine ptycho_detector",
 };

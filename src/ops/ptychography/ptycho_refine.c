@@ -232,11 +232,10 @@ const fv_op FV_OP(ptycho_refine) = {
     .citation =
         "places by least squares as in Odstrcil, Menzel and Guizar-Sicairos, Iterative least-squares solver for generalized "
         "maximum-likelihood ptychography, Optics Express 26, 2018",
-    .example =
-        "scan = [0, 5, 5, 0, 1, 9, 5, 0, 2, 13, 8, 0]\n"
-        "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
-        "o = split_complex(phantom(\"cells\", [40, 40]) / 99)\n"
-        "write(ptycho_refine(a, o, ones([1, 16, 2, 16], \"float32\"), scan = scan, shifts = [0, 0], margin = 5, reach = 1, "
-        "light = true), \"states.npy\")",
+    .example = "scan = [0, 5, 5, 0, 1, 9, 5, 0, 2, 13, 8, 0]\n"
+               "a = ptycho_frames(phantom(\"noise\", [3, 16, 16]) * 100, scan, [0, 0])\n"
+               "o = split_complex(phantom(\"cells\", [40, 40]) / 99)\n"
+               "p = ones([1, 16, 2, 16], \"float32\")\n"
+               "write(ptycho_refine(a, o, p, scan, [0, 0], margin = 5, reach = 1, light = true), \"states.npy\")",
     .see = "ptycho ptycho_waves ptycho_positions ptycho_background",
 };

@@ -256,7 +256,7 @@ static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error
         if (!found) FV_TRY(from_array(p, arena, out, error));
     }
     FV_TRY(scale(p, pixel, out->count / 2, (double *)(uintptr_t)out->value, error));
-    return fv__every_position(p->first, p->every, out, error);
+    return fv__every_position(p->first, p->every, p->shuffle, out, error);
 }
 
 const fv_op FV_OP(read_positions) = {

@@ -78,7 +78,7 @@ static fv_status list(const void *given, fv_arena *arena, fv_list *out, fv_error
         if (!fill) FV_TRY(FV_TAKE_IN(arena, value, (size_t)(2 * count) * sizeof *value, error));
     }
     *out = (fv_list){ 2 * count, value };
-    return fv__every_position(p.first, p.every, out, error);
+    return fv__every_position(p.first, p.every, p.shuffle, out, error);
 }
 
 const fv_op FV_OP(scan_positions) = {
