@@ -3,10 +3,11 @@
 
     bench/stream.py [frames=150] [tiny=20000] [only=large|tiny|tomography]
 
-Prints a table; nothing is asserted. The figures of docs/streaming.md are those of frames=200 on a quiet machine. kcat, which only takes the messages, is the floor. The Python consumer is confluent-kafka with
-scipy and zarr, from an environment in build/stream-peers that is made where PyPI can be reached. Spark Structured Streaming is beside
-them if that environment has pyspark, too: build/stream-peers/bin/python -m pip install pyspark==3.5.9 pandas pyarrow; its connector
-for Kafka comes from Maven. What is missing is said in its row.
+Prints a table; nothing is asserted. The figures of docs/streaming.md are those of frames=200 on a quiet machine. kcat, which only
+takes the messages, is the floor. The Python consumer is confluent-kafka with scipy and zarr, from an environment in
+build/stream-peers that is made where PyPI can be reached. Spark Structured Streaming is beside them if that environment has
+pyspark, too: build/stream-peers/bin/python -m pip install pyspark==3.5.9 pandas pyarrow; its connector for Kafka comes from Maven.
+What is missing is said in its row.
 """
 import json
 import os

@@ -148,7 +148,8 @@ def half_a_scan_goes_along_with_its_partition(folder):
             streams.append(subprocess.Popen(command, cwd=folder, stdout=events))
             wait_for("the second stream", lambda: len(list(here.glob(".fovea/streams/*/*.status"))) == 2)
             time.sleep(5)  # until it has its partitions
-            run("publish", "-q", *(f"half/1/{name}.npy" for name in names), "--slices", "--first", "35", "--to", topic, folder=folder)
+            seconds = [f"half/1/{name}.npy" for name in names]
+            run("publish", "-q", *seconds, "--slices", "--first", "35", "--to", topic, folder=folder)
             wait_for("all scans", lambda: len(list((here / "out").glob("[!.]*.npy"))) == 6 if (here / "out").exists() else False)
             end(*streams)
     for name in names:
