@@ -191,7 +191,7 @@ static fv_status restore(fv_growing *g, const fv_stream_state *state, const fv_s
     const char *name = staged->name + 1;
     char       *over = fv__sprintf("%s%s", FV_MARK_OVER, name), *known = fv__sprintf("%s%s", FV_MARK_LENGTH, name);
     bool        done = fv__seen_has(&state->seen, over, 0), there = false;
-    facts       f;
+    facts       f = { .partition = -1 };
     fv_status   status = FV_OK;
     for (int64_t i = 0; i < g->nscans; i++) done = done || !strcmp(g->scans[i]->name, name);
     if (!done) status = read_facts(g, name, &f, &there, error);
