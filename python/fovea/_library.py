@@ -67,8 +67,8 @@ class RunOptions(c.Structure):
                 ("store", c.c_char_p), ("fresh", c.c_bool), ("overwrite", c.c_bool), ("stop_on_error", c.c_bool),
                 ("allow_commands", c.c_bool), ("transient", c.c_bool), ("items", c.c_int64), ("into", c.c_char_p),
                 ("device", c.c_char_p), ("part", c.c_char_p), ("within", c.c_double), ("within_error", c.c_double),
-                ("waited", c.c_double), ("poison", c.c_int), ("command", c.c_char_p), ("progress", PROGRESS), ("context", c.c_void_p),
-                ("cancel", c.c_void_p)]
+                ("waited", c.c_double), ("poison", c.c_int), ("command", c.c_char_p), ("progress", PROGRESS),
+                ("context", c.c_void_p), ("cancel", c.c_void_p)]
 
 
 class WorkOptions(c.Structure):

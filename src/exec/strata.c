@@ -31,7 +31,7 @@ static void cut(const fv_stage *stage, const fv_image_type *image, int64_t most,
 }
 
 static int64_t box_of(const fv_stage *stage, const int64_t *parts, int64_t task) {
-    int64_t box = 0, place[FV_MAX_DIMS];
+    int64_t box = 0, place[FV_MAX_DIMS] = { 0 };
     for (int d = stage->lattice.ndim - 1; d >= 0; task /= stage->count[d--]) place[d] = task % stage->count[d];
     for (int d = 0; d < stage->lattice.ndim; d++) box = box * parts[d] + place[d] * parts[d] / stage->count[d];
     return box;

@@ -335,7 +335,8 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
              ("mean(v)", "error = 1, confidence = 1", "confidence", "below 1"), ("3", "error = 1", "known already", ""),
              ("mean(v)", "error = 1%", "after '%'", "1 % is written 0.01"),
              ("mean(v)", 'error = "1%"', "expected a number", "as 0.01"), ("mean(v)", 'time = "5 s"', "a number", "as 5"),
-             ("mean(v)", 'time = "2min"', "expected a number in s", ""), ("mean(v)", "within = 5", "no argument within", "time = 5"),
+             ("mean(v)", 'time = "2min"', "expected a number in s", ""),
+             ("mean(v)", "within = 5", "no argument within", "time = 5"),
              ("mean(v)", "error = 0.1, time = 1", "one of error", "time"), ("mean(v)", "seed = 3", "one of error", "time")]
     for value, how, *words in cases:
         text = run("run", "-e", f'v = read("v.npy")\napprox({value}, {how})', folder=folder, code=2).stderr
