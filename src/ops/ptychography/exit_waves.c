@@ -55,6 +55,39 @@ static void sort_places(place *places, int64_t count, int64_t block) {
     qsort(places, (size_t)count, sizeof *places, by_stripe);
 }
 
+/* By the shift of columns, then in several rounds over the object, then by the shift of rows. */
+typedef struct shifted_place {
+    place   at;
+    int64_t columns, round, rows, order;
+} shifted_place;
+
+static int by_shift(const void *a, const void *b) {
+    const shifted_place *p = a, *q = b;
+    if (p->columns != q->columns) return p->columns < q->columns ? -1 : 1;
+    if (p->round != q->round) return p->round < q->round ? -1 : 1;
+    if (p->rows != q->rows) return p->rows < q->rows ? -1 : 1;
+    return (p->order > q->order) - (p->order < q->order);
+}
+
+/* A group of frames that follow each other then has few classes. It should lie all over the object too: places of one class may do
+ * so or not, but every n-th of them does as well as all. */
+static fv_status sort_by_class(place *places, int64_t count, int64_t parts, int64_t groups, fv_error *error) {
+    int64_t        met[FV_WAVES_PARTS] = { 0 }, columns = 0;
+    shifted_place *room;
+    FV_TRY(FV_TAKE(room, (size_t)count * sizeof *room, error));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t shift = shift_of(&places[i], parts);
+        room[i] = (shifted_place){ places[i], shift % parts, met[shift % parts]++, shift / parts, i };
+    }
+    for (int64_t k = 0; k < parts; k++) columns += met[k] > 0;
+    int64_t rounds = FV_MAX(1, (groups + columns / 2) / columns);
+    for (int64_t i = 0; i < count; i++) room[i].round %= rounds;
+    qsort(room, (size_t)count, sizeof *room, by_shift);
+    for (int64_t i = 0; i < count; i++) places[i] = room[i].at;
+    free(room);
+    return FV_OK;
+}
+
 /* Numbers of the classes that occur, in order of their shifts; class 0 is that without shift. */
 static int64_t number_classes(const place *places, int64_t count, int64_t parts, int64_t *number) {
     int64_t classes = 1;
@@ -110,9 +143,10 @@ fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *ar
     fv_status status = round_places(positions, cut.parts, places, error);
     if (status == FV_OK) status = FV_TAKE_IN(arena, scan, (size_t)(count * FV_SCAN_NUMBERS) * sizeof *scan, error);
     if (status == FV_OK) status = FV_TAKE_IN(arena, shifts, (size_t)(2 * cut.parts * cut.parts) * sizeof *shifts, error);
+    if (status == FV_OK) sort_places(places, count, cut.block);
+    if (status == FV_OK && cut.by_class) status = sort_by_class(places, count, cut.parts, cut.groups, error);
     if (status == FV_OK) {
         find_extent(places, count, cut.parts, origin, extent);
-        sort_places(places, count, cut.block);
         int64_t classes = number_classes(places, count, cut.parts, number);
         fill_scan(places, count, cut.parts, origin, number, scan);
         fill_shifts(cut.parts, number, shifts);

@@ -73,6 +73,8 @@ static inline const double *fv__wave_frame(const fv_waves *w, int64_t frame) { r
  * positions. */
 typedef struct fv_wave_cut {
     int64_t block, parts;
+    bool    by_class; /* frames of one class lie together */
+    int64_t groups;   /* into which they will be cut, each all over the object */
 } fv_wave_cut;
 fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
                          int64_t extent[2], fv_error *error);

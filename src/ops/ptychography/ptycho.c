@@ -190,7 +190,8 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
                                .mask = i->in[MASK]->kind == FV_KIND_IMAGE,
                                .background = i->in[BACKGROUND]->kind == FV_KIND_IMAGE };
     int64_t              extent[2];
-    fv_wave_cut          cut = { block_of(p, p->positions.count / 2, f), p->subpixel };
+    int64_t              told = p->positions.count / 2;
+    fv_wave_cut cut = { block_of(p, told, f), p->subpixel, p->method.index == FV_PTYCHO_LSQ, fv__ptycho_groups(p, told) };
     FV_TRY(fv__waves_sort(&p->positions, cut, i->arena, &t.at, t.origin, extent, error));
     int64_t frames = t.at.scan.count / FV_SCAN_NUMBERS;
     FV_TRY(check(i, frames, error));

@@ -1,7 +1,7 @@
 /* The text of a reconstruction, iteration by iteration.
  *
- * Names: o object, p probe, w waves or what blocks give, h shifts; of a group with number n, aN amplitudes, sN its scan, tN
- * states of its frames; b background. A pipeline has at most a megabyte, so lines are short.
+ * Names: o object, p probe, w waves or what blocks give, h shifts, a amplitudes, s scan; of a group with number n, aN amplitudes,
+ * sN its scan, hN shifts of its frames, tN their states; b background. A pipeline has at most a megabyte, so lines are short.
  */
 #include "ops/ptychography/ptycho_text.h"
 #include <stdarg.h>
@@ -11,8 +11,18 @@ typedef fv_ptycho_text writing;
 
 static bool    is_blocks(const writing *t) { return fv__ptycho_blocks(t->p); }
 static int64_t frames_of(const writing *t) { return t->at.scan.count / FV_SCAN_NUMBERS; }
-static int64_t groups_of(const writing *t) { return fv__ptycho_groups(t->p, frames_of(t)); }
-static bool    has_background(const writing *t) { return t->background || t->p->background_from; }
+/* Blocks of a group, and how many groups that makes. */
+static int64_t blocks_of(const writing *t) {
+    int64_t groups = fv__ptycho_groups(t->p, frames_of(t)), each = (frames_of(t) + groups - 1) / groups;
+    return (each + t->at.block - 1) / t->at.block;
+}
+static int64_t groups_of(const writing *t) {
+    int64_t each = blocks_of(t) * t->at.block;
+    return (frames_of(t) + each - 1) / each;
+}
+/* Whether the probe is kept without shifts, and shifted for the classes that a group has. Frames that are moved may have any. */
+static bool shifts_by_group(const writing *t) { return t->p->method.index == FV_PTYCHO_LSQ && !t->at.margin; }
+static bool has_background(const writing *t) { return t->background || t->p->background_from; }
 
 /* First iteration after which states of frames are there; 0: never. */
 static int64_t states_from(const writing *t) {
@@ -23,7 +33,8 @@ static int64_t states_from(const writing *t) {
 }
 
 /* Writes a line of a group in iteration k. Signs stand for arguments that many calls have:
- * # the number of the group; @ its scan; ~ states of its frames, if these are moved; ^ all that is known of what was measured. */
+ * # the number of the group; @ its scan; $ the probe, shifted for it; ~ states of its frames, if these are moved; ^ all that is
+ * known of what was measured. */
 __attribute__((format(printf, 4, 5))) static void say(const writing *t, int64_t group, int64_t k, const char *format, ...) {
     char    line[1024];
     bool    states = states_from(t) && k > states_from(t);
@@ -36,8 +47,12 @@ __attribute__((format(printf, 4, 5))) static void say(const writing *t, int64_t 
         if (*c == '#')
             fv__bytes_printf(t->text, "%lld", g);
         else if (*c == '@') {
-            fv__bytes_printf(t->text, "scan=s%lld,shifts=h,block=size", g);
+            fv__bytes_printf(t->text, "scan=s%lld,block=size,shifts=h", g);
+            if (shifts_by_group(t)) fv__bytes_printf(t->text, "%lld", g);
             if (t->at.margin) fv__bytes_printf(t->text, ",margin=%lld", (long long)t->at.margin);
+        } else if (*c == '$') {
+            fv__bytes_printf(t->text, "%s", shifts_by_group(t) ? "ptycho_shift(p,shifts=h" : "p");
+            if (shifts_by_group(t)) fv__bytes_printf(t->text, "%lld)", g);
         } else if (*c == '~') {
             if (states && t->at.margin) fv__bytes_printf(t->text, ",states=t%lld", g);
         } else if (*c == '^') {
@@ -93,18 +108,52 @@ static void write_detector(const writing *t) {
     fv__bytes_printf(t->text, "orientation=%lld%s", (long long)t->p->orientation, t->p->near != 0 ? ",near=true" : "");
 }
 
-/* Which frames belong to a group, of lsq alone more than one: every n-th in the order of the sums, so that a group lies all over
- * the object. Amplitudes are made frame by frame, and kept in blocks. */
+static void write_scan(const writing *t, int64_t first, int64_t end) {
+    fv__bytes_printf(t->text, "=[");
+    for (int64_t k = FV_SCAN_NUMBERS * first; k < FV_SCAN_NUMBERS * end; k++)
+        fv__bytes_printf(t->text, "%s%.9g", k > FV_SCAN_NUMBERS * first ? "," : "", t->at.scan.value[k]);
+    fv__bytes_printf(t->text, "]\n");
+}
+
+/* The classes that frames have, numbered anew in the same order; the first one is not shifted. */
+static void write_classes(const writing *t, int64_t first, int64_t end) {
+    double *scan = (double *)(uintptr_t)t->at.scan.value, number[FV_WAVES_PARTS * FV_WAVES_PARTS] = { 0 };
+    int64_t classes = 1;
+    for (int64_t f = first; f < end; f++) number[(int64_t)scan[FV_SCAN_NUMBERS * f + FV_SCAN_CLASS]] = 1;
+    number[0] = 0;
+    fv__bytes_printf(t->text, "=[0,0");
+    for (int64_t k = 1; k < t->at.shifts.count / 2; k++) {
+        if (number[k] == 0) continue;
+        number[k] = (double)classes++;
+        fv__bytes_printf(t->text, ",%.9g,%.9g", t->at.shifts.value[2 * k], t->at.shifts.value[2 * k + 1]);
+    }
+    for (int64_t f = first; f < end; f++) {
+        double *class = &scan[FV_SCAN_NUMBERS * f + FV_SCAN_CLASS];
+        *class = number[(int64_t) * class];
+    }
+    fv__bytes_printf(t->text, "]\n");
+}
+
+/* Amplitudes are made frame by frame, and kept in blocks. A group, of lsq alone more than one, has some of the blocks. */
 static void write_groups(const writing *t) {
-    const fv_list *scan = &t->at.scan;
+    fv__bytes_printf(t->text, "s");
+    write_scan(t, 0, frames_of(t));
+    fv__bytes_printf(t->text, "a=checkpoint(ptycho_frames(frames%s,scan=s,shifts=h,block=size,", t->mask ? ",mask=mask" : "");
+    write_detector(t);
+    fv__bytes_printf(t->text, "))\n");
     for (int64_t g = 0; g < groups_of(t); g++) {
-        fv__bytes_printf(t->text, "s%lld=[", (long long)g);
-        for (int64_t f = g; f < frames_of(t); f += groups_of(t))
-            for (int k = 0; k < FV_SCAN_NUMBERS; k++)
-                fv__bytes_printf(t->text, "%s%.9g", f == g && !k ? "" : ",", scan->value[FV_SCAN_NUMBERS * f + k]);
-        say(t, g, 0, "]\na#=checkpoint(ptycho_frames(frames%s,@,", t->mask ? ",mask=mask" : "");
-        write_detector(t);
-        fv__bytes_printf(t->text, "))\n");
+        int64_t block = t->at.block, first = g * blocks_of(t);
+        int64_t end = FV_MIN(first + blocks_of(t), (frames_of(t) + block - 1) / block), last = FV_MIN(end * block, frames_of(t));
+        if (groups_of(t) == 1)
+            fv__bytes_printf(t->text, "a0=a\n");
+        else
+            say(t, g, 0, "a#=checkpoint(a[%lld:%lld])\n", (long long)first, (long long)end);
+        if (shifts_by_group(t)) {
+            say(t, g, 0, "h#");
+            write_classes(t, first * block, last);
+        }
+        say(t, g, 0, "s#");
+        write_scan(t, first * block, last);
     }
 }
 
@@ -123,6 +172,7 @@ static void write_background(const writing *t) {
 }
 
 static void write_start(const writing *t) {
+    const char *shifts = shifts_by_group(t) ? "[0,0]" : "h";
     if (t->object)
         fv__bytes_printf(t->text, "o = checkpoint(split_complex(object))\n");
     else
@@ -133,12 +183,10 @@ static void write_start(const writing *t) {
     else
         fv__bytes_printf(t->text, "first = guess_probe(project(frames, \"%s\", \"mean\"))\n", t->axis);
     if (t->object && t->probe)
-        fv__bytes_printf(t->text, "p = ptycho_start(first, shifts = h, modes = %lld)\n", (long long)t->p->modes);
+        fv__bytes_printf(t->text, "p = ptycho_start(first, shifts = %s, modes = %lld)\n", shifts, (long long)t->p->modes);
     else {
-        fv__bytes_printf(t->text, "power=(0");
-        for (int64_t g = 0; g < groups_of(t); g++) fv__bytes_printf(t->text, "+sum(square(maximum(a%lld,0)))", (long long)g);
-        fv__bytes_printf(t->text, ")/%.17g\np=ptycho_start(first,power,shifts=h,modes=%lld)\n",
-                         (double)frames_of(t) * (double)t->frame[0] * (double)t->frame[1], (long long)t->p->modes);
+        fv__bytes_printf(t->text, "power=sum(square(maximum(a,0)))/%.17g\np=ptycho_start(first,power,shifts=%s,modes=%lld)\n",
+                         (double)frames_of(t) * (double)t->frame[0] * (double)t->frame[1], shifts, (long long)t->p->modes);
     }
 }
 
@@ -207,7 +255,7 @@ static bool is_from(int64_t from, int64_t k) { return from && k >= from; }
 static void write_brighter(const writing *t, int64_t k, const char *name) {
     bool stops = t->p->stop > 0;
     if (!is_from(t->p->background_from, k)) return;
-    for (int64_t g = 0; g < groups_of(t); g++) say(t, g, k, "c=%sptycho_background(b,%s,p,@)\n", g ? "c+" : "", name);
+    for (int64_t g = 0; g < groups_of(t); g++) say(t, g, k, "c=%sptycho_background(b,%s,$,@)\n", g ? "c+" : "", name);
     fv__bytes_printf(t->text, stops ? "b=choose(go,c*%.17g,b)\n" : "b=c*%.17g\n", 1 / (double)groups_of(t));
 }
 
@@ -216,8 +264,8 @@ static void write_states(const writing *t, int64_t k) {
     bool stops = t->p->stop > 0;
     if (!states_from(t) || k < states_from(t)) return;
     for (int64_t g = 0; g < groups_of(t); g++) {
-        if (stops && k == states_from(t)) say(t, g, k, "t#=ptycho_refine(a#,o,p^,@)\n");
-        say(t, g, k, "x=ptycho_refine(a#,o,p^,@,reach=%.9g,light=%s,ratios=%s)\n", reach_of(t->p, k),
+        if (stops && k == states_from(t)) say(t, g, k, "t#=ptycho_refine(a#,o,$^,@)\n");
+        say(t, g, k, "x=ptycho_refine(a#,o,$^,@,reach=%.9g,light=%s,ratios=%s)\n", reach_of(t->p, k),
             is_from(t->p->light_from, k) ? "true" : "false", is_from(t->p->background_from, k) ? "true" : "false");
         say(t, g, k, stops ? "t#=choose(go,x,t#)\n" : "t#=x\n");
     }
@@ -272,23 +320,28 @@ static void write_blocks(const writing *t) {
     }
 }
 
-/* Directions d and e of object and probe, and how far to go along both at once: the least squares of what is left. */
+/* The probe j of a group, directions d and e of object and probe, and how far to go along both at once: the least squares of what
+ * is left. */
 static void write_group(const writing *t, int64_t g, int64_t k) {
     bool probe = probe_changes(t, k), smooth = t->p->smoothness > 0;
     say(t, g, k,
-        "w=ptycho_waves(a#,o,p^,@,kind=\"error\")\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
-        "d=ptycho_object(o,w,w,p,@,damping=%.9g,smoothness=%.9g,kind=\"direction\")\n",
+        "j=$\nw=ptycho_waves(a#,o,j^,@,kind=\"error\")\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
+        "d=ptycho_object(o,w,w,j,@,damping=%.9g,smoothness=%.9g,kind=\"direction\")\n",
         g ? "left+" : "", g ? "all+" : "", t->p->object_damping, t->p->smoothness);
     if (probe)
         say(t, g, k,
-            "v=ptycho_overlap(w,o,p~,@,kind=\"direction\")\ne=ptycho_probe(p,v,shifts=h,damping=%.9g,kind=\"direction\")\n",
-            t->p->probe_damping);
+            "v=ptycho_overlap(w,o,j~,@,kind=\"direction\")\ne=ptycho_probe(j,v,shifts=%s,damping=%.9g,kind=\"direction\")\n",
+            shifts_by_group(t) ? "h#" : "h", t->p->probe_damping);
     if (smooth) fv__bytes_printf(t->text, "r=%.9g*max(w[:,-1,-3])\nq=ptycho_roughness(o,d)\n", t->p->smoothness);
-    say(t, g, k, "t=ptycho_steps(w,o,p,d,%s~,@)\nn=sum(t[:,0])%s\ny=sum(t[:,3])%s\n", probe ? "e" : "p",
+    say(t, g, k, "t=ptycho_steps(w,o,j,d,%s~,@)\nn=sum(t[:,0])%s\ny=sum(t[:,3])%s\n", probe ? "e" : "j",
         smooth ? "+r*sum(q[:,0])" : "", smooth ? "-r*sum(q[:,1])" : "");
     if (probe)
         fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
-                                  "o=ptycho_move(o,d,(y*m-f*c)*i)\np=ptycho_move(p,e,(f*n-y*c)*i)\n");
+                                  "o=ptycho_move(o,d,(y*m-f*c)*i)\n");
+    if (probe && shifts_by_group(t))
+        fv__bytes_printf(t->text, "p=ptycho_move(p,e[0:%lld],(f*n-y*c)*i)\n", (long long)t->p->modes);
+    else if (probe)
+        fv__bytes_printf(t->text, "p=ptycho_move(p,e,(f*n-y*c)*i)\n");
     else
         fv__bytes_printf(t->text, "o=ptycho_move(o,d,y/maximum(n,1e-300))\n");
 }
@@ -327,7 +380,7 @@ static void write_least_squares(const writing *t) {
 
 static void write_positions(const writing *t) {
     for (int64_t g = 0; g < groups_of(t); g++)
-        say(t, g, 0, "rows=%sptycho_positions(%s,p,@,origin=[%lld,%lld])%s\n", g ? "concat(rows," : "", is_blocks(t) ? "w" : "t#",
+        say(t, g, 0, "rows=%sptycho_positions(%s,$,@,origin=[%lld,%lld])%s\n", g ? "concat(rows," : "", is_blocks(t) ? "w" : "t#",
             (long long)t->origin[0], (long long)t->origin[1], g ? ")" : "");
     fv__bytes_printf(t->text, groups_of(t) > 1 ? "sort(rows, \"frame\")\n" : "rows\n");
 }
