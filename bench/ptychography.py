@@ -56,8 +56,8 @@ def time_scipy(frames, workers):
     return best
 
 
-CLEAN = (("raar, beta 0.75", "iterations = 120"), ("raar, beta 0.9", "iterations = 120, beta = 0.9"),
-         ("raar, beta 0.95", "iterations = 120, beta = 0.95"),
+CLEAN = (("raar", "iterations = 120"), ("raar, beta 0.75", "iterations = 120, beta_start = 0.75"),
+         ("raar, beta 0.9", "iterations = 120, beta = 0.9, beta_start = 0.9"),
          ("lsq, no momentum", 'iterations = 100, method = "lsq", object_damping = 0.1, momentum = 0'),
          ("lsq", 'iterations = 100, method = "lsq", object_damping = 0.1'))
 

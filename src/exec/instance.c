@@ -368,8 +368,7 @@ void fv__stage_forget(const fv_instance *instance, const fv_stage *stage) {
 void fv__task_forget(const fv_instance *instance, const fv_stage *stage, int64_t task, const fv_node *spent) {
     int64_t index;
     fv__stage_chunk(stage, task, &index);
-    if (instance->alone[spent->id])
-        fv__store_drop(instance->context->store, fv__key_chunk(spent, &stage->lattice, index), false);
+    if (instance->alone[spent->id]) fv__store_drop(instance->context->store, fv__key_chunk(spent, &stage->lattice, index), false);
 }
 
 bool fv__stage_can_go_on(const fv_instance *instance, const fv_stage *stage, const fv_node *spent) {

@@ -87,7 +87,8 @@ def iterations_are_those_of_the_formulas():
     free[3:6, 4:9] = True
     for method, beta, rounds, mask in (("raar", 0.75, 2, None), ("dm", 1, 1, None), ("raar", 0.9, 3, free)):
         obj, probe = raar(frames, positions, start, 4, beta, rounds, mask)
-        call = (f'ptycho(f, s, positions = {text(positions)}, method = "{method}", beta = {beta}, rounds = {rounds}, '
+        call = (f'ptycho(f, s, positions = {text(positions)}, method = "{method}", beta = {beta}, beta_start = {beta}, '
+                f'rounds = {rounds}, '
                 'iterations = 4')
         arrays = dict(f=frames, s=start)
         if mask is not None:

@@ -69,8 +69,8 @@ static int by_shift(const void *a, const void *b) {
     return (p->order > q->order) - (p->order < q->order);
 }
 
-/* A group of frames that follow each other then has few classes. It should lie all over the object too: places of one class may do
- * so or not, but every n-th of them does as well as all. */
+/* A group of frames that follow each other then has few classes. It should lie all over the object too: places of one class may
+ * do so or not, but every n-th of them does as well as all. */
 static fv_status sort_by_class(place *places, int64_t count, int64_t parts, int64_t groups, fv_error *error) {
     int64_t        met[FV_WAVES_PARTS] = { 0 }, columns = 0;
     shifted_place *room;

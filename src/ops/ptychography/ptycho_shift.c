@@ -25,7 +25,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         return fv_fail(error, FV_ERROR_USAGE, "shifts must have two numbers for each class, and the first class no shift");
     for (int d = 1; d < 4; d += 2)
         if (!FV_ISA_NAME(fv__plane_fourier_able)(a->shape[d]))
-            return fv_fail(error, FV_ERROR_USAGE, "the probe has %lld x %lld pixels; both sides must be products of 2, 3, 5 and 7",
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "the probe has %lld x %lld pixels; both sides must be products of 2, 3, 5 and 7",
                            (long long)a->shape[1], (long long)a->shape[3]);
     int64_t shape[] = { p->shifts.count / 2 * a->shape[0], a->shape[1], 2, a->shape[3] };
     fv_image_type_init(&i->out->image, FV_FLOAT32, 4, shape);

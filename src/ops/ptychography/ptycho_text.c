@@ -284,10 +284,16 @@ static void write_probe(const writing *t, int64_t k, const char *probe) {
         t->p->probe_damping);
 }
 
+/* Far reflections find the object, near ones come to rest where noise has no solution. */
+static double beta_of(const fv_ptycho *p, int64_t k) {
+    if (p->method.index == FV_PTYCHO_DM) return 1;
+    double way = 4 * ((double)k / (double)p->iterations - 0.625); /* from 0 to 1 between five and seven eighths */
+    return FV_MAX(p->beta, p->beta_start - (p->beta_start - p->beta) * FV_MIN(1, FV_MAX(0, way)));
+}
+
 static void write_projections(const writing *t) {
-    double beta = t->p->method.index == FV_PTYCHO_DM ? 1 : t->p->beta;
     for (int64_t k = 1; k <= t->p->iterations; k++) {
-        say(t, 0, k, "w=ptycho_waves(a0,o,p%s^,@,beta=%.17g)\n", k > 1 ? ",before=w" : "", beta);
+        say(t, 0, k, "w=ptycho_waves(a0,o,p%s^,@,beta=%.17g)\n", k > 1 ? ",before=w" : "", beta_of(t->p, k));
         write_residual(t, k);
         write_object(t, k, "w", "o", "p");
         if (!probe_changes(t, k)) fv__bytes_printf(t->text, "lit = p\n");

@@ -102,9 +102,9 @@ static float *wave_row(const work *k, const frame *f, int mode, int64_t y) {
     return f->wave + (mode * k->w.height + y) * f->wave_row;
 }
 
-/* How a wave is made of s = probe * object, z before and their projection: what is projected is twice s less z, or s where there is
- * no z; to `keep` times z and `share` times s it is then added `keep` times. Half of that is done on the way out: z and s are near
- * then, and neither is needed again. */
+/* How a wave is made of s = probe * object, z before and their projection: what is projected is twice s less z, or s where there
+ * is no z; to `keep` times z and `share` times s it is then added `keep` times. Half of that is done on the way out: z and s are
+ * near then, and neither is needed again. */
 typedef struct {
     float keep, share;
 } mixing;
