@@ -406,8 +406,8 @@ typedef struct fv_op {
     bool        rows;    /* a row of the table follows from one row of the first input: items may be done alone */
     uint32_t    spends;  /* inputs, as bits: of theirs a chunk is needed for the chunk of the image at the same place, and for no
                             other, so that one may take the place of the other in memory */
-    bool        lazy;    /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
-    bool        moves;   /* planes of the first axis may have other places than in the first input, though as many as before */
+    bool lazy;           /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
+    bool moves;          /* planes of the first axis may have other places than in the first input, though as many as before */
     bool place_later;    /* where its image lies is the result of its first pass, 12 numbers as fv_image_type.affine: the image
                             can be written, and no operator takes it */
     bool sink;           /* write: a call of it is a sink of the graph, and has no kernel */
