@@ -15,6 +15,7 @@ from fovea_test import FOVEA, PATIENCE, ROOT, TESTS, Skip, main, run, test
 
 BUILD = pathlib.Path(FOVEA).parent
 LAUNCH = {"mpich": ["mpiexec.mpich"], "openmpi": ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none"]}
+RANKS = {"mpich": (2, 4, 7), "openmpi": (1, 3)}  # of the conformance suite: one source for both, so they share the numbers
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 BUBBLES = """foam    = phantom("foam", [60, 100, 120], seed = 1)
 walls   = gaussian(1 - foam / 255, sigma = [2, 3, 3])
@@ -88,7 +89,7 @@ def separate(folder, *names):
 @every_flavour
 def the_conformance_suite_gives_the_same_bits_on_any_number_of_ranks(flavour, folder):
     program = BUILD / "tests" / "test_conformance"
-    for ranks in (1, 2, 3, 4, 7):
+    for ranks in RANKS[flavour]:
         process = subprocess.Popen([*LAUNCH[flavour], "-n", str(ranks), str(program), "lattice_with_threads"], cwd=ROOT,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, **AS_ROOT, "FOVEA_TEST_ROUNDS": "1", "TMPDIR": str(folder)})
