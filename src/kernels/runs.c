@@ -255,6 +255,7 @@ static void sort_components(fv__runs *r, fv_bytes *firsts) {
 void fv__runs_number(fv__runs *r, fv_bytes *firsts) {
     int64_t next = 0, run = 0, components = 0, stride[FV_MAX_DIMS], voxels = 1;
     int64_t layers = r->groups * r->joined_nz;
+    bool    numbered = r->number || firsts; /* otherwise components have the numbers of their order */
     for (int d = r->in->region.ndim - 1; d >= 0; voxels *= r->shape[d--]) stride[d] = voxels;
     for (int64_t layer = 0; layer < layers; layer++) {
         int64_t end = layer + 1 < layers ? r->before[(layer + 1) * r->joined_ny * r->words] : r->nruns;
@@ -265,7 +266,8 @@ void fv__runs_number(fv__runs *r, fv_bytes *firsts) {
             r->parent[run] = parent == run ? (int32_t)components++ : r->parent[parent];
         }
         for (int64_t z = z0; z < FV_MIN(z0 + r->join_z, r->nz); z++)
-            for (int64_t y = 0; y < r->ny && next < components; y++) number_row(r, group, z, y, &next, stride, firsts);
+            for (int64_t y = 0; numbered && y < r->ny && next < components; y++)
+                number_row(r, group, z, y, &next, stride, firsts);
     }
     r->ncomponents = components;
     if (r->interleaved) sort_components(r, firsts);

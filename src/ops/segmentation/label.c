@@ -96,20 +96,28 @@ static size_t renumber_scratch(const fv_need *n) {
 
 enum { STEP = 16 };
 
-/* Writes positions from..to of a row; out is where position `from` lies. Stretches are written in whole steps, of which the next
- * stretch overwrites what was too much: most are short, and a step of fixed length costs less than guessing theirs. */
+/* Writes positions from..to of a row; out is where position `from` lies. Objects are written in whole steps, and what was too
+ * much is cleared again: most stretches are short, and a step of fixed length costs less than guessing theirs. */
 #define PAINT(name, type)                                                                                                        \
     static void name(const fv__runs *r, const type *labels, int64_t row, const uint64_t *bits, int64_t from, int64_t to,         \
                      type *restrict out, int64_t stride) {                                                                       \
-        for (int64_t x = from, stop; x < to; x = stop) { /* a stretch of one value inside one word */                            \
-            uint64_t word = bits[x / 64] >> (x & 63);                                                                            \
-            uint64_t change = word & 1 ? ~word : word;                                                                           \
-            int64_t  end = FV_MIN(to, (x | 63) + 1), i = x - from;                                                               \
-            type     value = word & 1 ? labels[fv__runs_component(r, row, x / 64, (int)(x & 63))] : 0;                           \
-            stop = change ? FV_MIN(end, x + __builtin_ctzll(change)) : end;                                                      \
-            for (; stride == 1 && i < stop - from && i + STEP <= to - from; i += STEP)                                           \
-                for (int k = 0; k < STEP; k++) out[i + k] = value;                                                               \
-            for (; i < stop - from; i++) out[i * stride] = value;                                                                \
+        for (int64_t i = 0; i < to - from; i++) out[i * stride] = 0;                                                             \
+        for (int64_t w = from / 64; w * 64 < to; w++) {                                                                          \
+            uint64_t word = bits[w];                                                                                             \
+            if (w == from / 64) word &= ~(uint64_t)0 << (from & 63);                                                             \
+            if (to - w * 64 < 64) word &= ((uint64_t)1 << (to & 63)) - 1;                                                        \
+            for (; word; word &= word + (word & -word)) { /* without its first stretch of ones */                                \
+                int      start = __builtin_ctzll(word);                                                                          \
+                uint64_t after = ~(word >> start);                                                                               \
+                int64_t  i = w * 64 + start - from, end = i + (after ? __builtin_ctzll(after) : 64);                             \
+                type     value = labels[fv__runs_component(r, row, w, start)];                                                   \
+                if (stride == 1 && end + STEP <= to - from) {                                                                    \
+                    for (; i < end; i += STEP)                                                                                   \
+                        for (int k = 0; k < STEP; k++) out[i + k] = value;                                                       \
+                    for (int k = 0; k < STEP; k++) out[end + k] = 0;                                                             \
+                } else                                                                                                           \
+                    for (; i < end; i++) out[i * stride] = value;                                                                \
+            }                                                                                                                    \
         }                                                                                                                        \
     }
 PAINT(paint32, int32_t)
