@@ -69,6 +69,23 @@ def intensities_equal_regionprops():
 
 
 @test
+def a_property_by_itself_is_the_same_as_among_all():
+    labels = cells((60, 70), 3)
+    values = np.random.default_rng(4).normal(0, 9000, labels.shape)
+    for dtype in (np.int16, np.uint32, np.int64, np.float32):
+        image = abs(values).astype(dtype) if dtype == np.uint32 else values.astype(dtype)
+        among = run('measure(l, i, properties = "all")', table=True, l=labels, i=image)
+        for names in ("voxels", "mean", "sum", "std", "min, max", "centroid", "bbox, mean", "extent", "eccentricity",
+                      "weighted_centroid", "euler_number, sum", "perimeter"):
+            alone = run(f'measure(l, i, properties = "{names}")', "--chunk", "13", table=True, l=labels, i=image)
+            if len(alone) < 2:
+                raise Difference(f"{names} gives no column")
+            for name in alone:
+                if not np.array_equal(alone[name], among[name]):
+                    raise Difference(f"{name} of {image.dtype} by itself differs from that among all")
+
+
+@test
 def labels_with_gaps_equal_regionprops():
     labels = cells((40, 200), 3).astype(np.uint16) * 7
     check(labels, np.random.default_rng(4).random(labels.shape), CHUNKS[:2])

@@ -20,9 +20,9 @@ static fv__intensity kind_of(fv_dtype dtype) {
     }
 }
 
-fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool weighted) {
+fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool spread, bool weighted) {
     fv__channel_plan p = {
-        .ndim = ndim, .dtype = dtype, .kind = kind_of(dtype), .weighted = weighted, .size = sizeof(fv__channel)
+        .ndim = ndim, .dtype = dtype, .kind = kind_of(dtype), .spread = spread, .weighted = weighted, .size = sizeof(fv__channel)
     };
     if (p.kind < FV__WIDE) return p;
     p.values = STRIP;
@@ -74,6 +74,13 @@ void fv__channel_start(const fv__channel_plan *p, fv__channel *c) {
         c->least = FV_MIN(c->least, (int64_t)least);                                                                             \
         c->most = FV_MAX(c->most, (int64_t)most);                                                                                \
     }                                                                                                                            \
+    /* The sum alone: in steps, because most rows of an object are short. */                                                     \
+    static void name##_sum(fv__channel *c, const type *restrict values, int64_t n) {                                             \
+        int64_t total = 0, i = 0;                                                                                                \
+        for (; i + 4 <= n; i += 4) total += ((int64_t)values[i] + values[i + 1]) + ((int64_t)values[i + 2] + values[i + 3]);     \
+        for (; i < n; i++) total += values[i];                                                                                   \
+        c->total += total;                                                                                                       \
+    }                                                                                                                            \
     /* Sum of value times place in the row. */                                                                                   \
     static __int128 name##_ramp(const type *restrict values, int64_t n) {                                                        \
         __int128 all = 0;                                                                                                        \
@@ -93,7 +100,10 @@ ADD_NARROW(add_int32, int32_t, unsigned __int128)
 
 #define NARROW(TYPE, NAME)                                                                                                       \
     {                                                                                                                            \
-        NAME(c, values, n);                                                                                                      \
+        if (p->spread)                                                                                                           \
+            NAME(c, values, n);                                                                                                  \
+        else                                                                                                                     \
+            NAME##_sum(c, values, n);                                                                                            \
         return p->weighted ? NAME##_ramp((const TYPE *)values, n) : 0;                                                           \
     }
 
@@ -204,6 +214,7 @@ int64_t fv__channel_most_bytes(const fv__channel_plan *p, const int64_t *size, i
     for (int d = 0; d < p->ndim && !voxels; d++) n *= size[d];
     if (voxels) n = voxels;
     if (p->kind >= FV__WIDE) return 1 + (voxels ? voxels * (int64_t)listed_bytes(p) : (int64_t)sums_bytes(p));
+    if (!p->spread) return fv__varint_bytes((unsigned __int128)(uint64_t)n << 33);
     if (n == 1) return 5 + 3 + (p->weighted ? p->ndim : 0);
     int64_t bytes = 5 + 5 + fv__varint_bytes((unsigned __int128)(uint64_t)n << 32) +
                     fv__varint_bytes(((unsigned __int128)(uint64_t)n << 64) - 1);
@@ -219,6 +230,7 @@ static __int128 above(__int128 product, __int128 total, int64_t sum, int64_t vox
 
 static uint8_t *write_narrow(const fv__channel_plan *p, const fv__channel *c, int64_t voxels, const int64_t *low,
                              const int64_t *sum, uint8_t *to) {
+    if (!p->spread) return fv__varint_put(to, fv__zigzag(c->total));
     to = fv__varint_put(to, fv__zigzag(c->least));
     to = fv__varint_put(to, (uint64_t)(c->most - c->least));
     to = fv__varint_put(to, (unsigned __int128)(c->total - (__int128)voxels * c->least));
@@ -231,6 +243,11 @@ static uint8_t *write_narrow(const fv__channel_plan *p, const fv__channel *c, in
 static const uint8_t *read_narrow(const fv__channel_plan *p, const uint8_t *from, int64_t voxels, const int64_t *low,
                                   const int64_t *sum, fv__channel *c) {
     unsigned __int128 value, range, excess, squares;
+    if (!p->spread) {
+        from = fv__varint_get(from, &value);
+        c->total += fv__zagzig(value);
+        return from;
+    }
     from = fv__varint_get(fv__varint_get(fv__varint_get(fv__varint_get(from, &value), &range), &excess), &squares);
     int64_t  least = (int64_t)fv__zagzig(value);
     __int128 total = (__int128)voxels * least + (__int128)excess;
@@ -336,7 +353,7 @@ void fv__channel_moments(const fv__channel_plan *p, fv__channel *c, int64_t voxe
         square = squares_of(p, c);
     }
     cells[0].real = fv__sum_mean(sum, voxels);
-    cells[3].real = sqrt(fv__sum_variance(sum, square, voxels));
+    if (p->spread) cells[3].real = sqrt(fv__sum_variance(sum, square, voxels));
     cells[4].real = fv__sum_value(sum);
     if (fv__channel_integral(p)) {
         cells[1].integer = c->least;

@@ -4,8 +4,8 @@
  * others go through exact sums, a strip at a time. Sums of value times coordinate add up the rounded float64 products there.
  *
  * Record. Narrow integers: varints of minimum, range, sum above the minimum, squares, and per axis the sum of (value above the
- * minimum) times (coordinate above the lowest one). Others: a byte, and either the values themselves with their coordinates (0)
- * or minimum, maximum and all sums (1).
+ * minimum) times (coordinate above the lowest one); without spread, a varint of the sum alone. Others: a byte, and either the
+ * values themselves with their coordinates (0) or minimum, maximum and all sums (1).
  */
 #ifndef FV_CHANNEL_H
 #define FV_CHANNEL_H
@@ -29,7 +29,8 @@ typedef struct fv__channel_plan {
     int           ndim;
     fv_dtype      dtype;
     fv__intensity kind;
-    bool          weighted;    /* sums of value times coordinate */
+    bool          spread;      /* range and squares; narrow ones are not looked at without it */
+    bool          weighted;    /* sums of value times coordinate; only with spread */
     int64_t       values;      /* most that can wait */
     size_t        value_bytes; /* of one waiting value */
     size_t        values_at, places_at, sum_at, squares_at, products_at, size;
@@ -44,7 +45,7 @@ typedef struct fv__channel_plan {
 #define fv__channel_moments FV_ISA_NAME(fv__channel_moments)
 #define fv__channel_weighted FV_ISA_NAME(fv__channel_weighted)
 
-fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool weighted); /* ndim: axes of the labels */
+fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool spread, bool weighted); /* ndim: axes of the labels */
 void             fv__channel_start(const fv__channel_plan *plan, fv__channel *channel);
 /* n values in a row along the last axis; position: of the first, in the image. */
 void fv__channel_add(const fv__channel_plan *plan, fv__channel *channel, const int64_t *position, int64_t n, const void *values);
@@ -57,7 +58,7 @@ uint8_t       *fv__channel_write(const fv__channel_plan *plan, fv__channel *chan
 const uint8_t *fv__channel_read(const fv__channel_plan *plan, const uint8_t *from, int64_t voxels, const int64_t *low,
                                 const int64_t *sum, const int64_t *origin, fv__channel *channel);
 
-/* Mean, minimum, maximum, standard deviation and sum as cells. */
+/* Mean, minimum, maximum, standard deviation and sum as cells; without spread, only the first and the last are right. */
 void fv__channel_moments(const fv__channel_plan *plan, fv__channel *channel, int64_t voxels, fv_cell cells[5]);
 /* Centroid weighted by the values, one number per axis; nan where they sum to 0. */
 void fv__channel_weighted(const fv__channel_plan *plan, fv__channel *channel, double *centroid);

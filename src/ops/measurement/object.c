@@ -2,23 +2,24 @@
 #include "ops/measurement/object.h"
 #include "ops/measurement/windows.h"
 
-fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
-                                   bool windows, bool border, bool mesh, bool weighted) {
+fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels,
+                                   fv__object_wishes wishes) {
     fv__object_plan p = { .ndim = labels->ndim,
-                          .second = second,
-                          .windows = windows,
-                          .border = border,
-                          .mesh = mesh,
+                          .place = wishes.place,
+                          .second = wishes.second,
+                          .windows = wishes.windows,
+                          .border = wishes.border,
+                          .mesh = wishes.mesh,
                           .nchannels = nchannels,
                           .size = sizeof(fv__object) };
     p.nspatial = fv_image_type_spatial(labels, p.spatial);
-    if (windows) p.configurations = p.nspatial == 3 ? 256 : 16;
+    if (p.windows) p.configurations = p.nspatial == 3 ? 256 : 16;
     p.counts_at = p.size;
     p.size += ((size_t)p.configurations * sizeof(uint32_t) + 15) & ~(size_t)15;
     p.shapes_at = p.size;
-    p.size += mesh ? (size_t)p.configurations * sizeof(int64_t) : 0;
+    p.size += p.mesh ? (size_t)p.configurations * sizeof(int64_t) : 0;
     for (int i = 0; i < nchannels; i++) {
-        p.channel[i] = fv__channel_planned(intensity[i], labels->ndim, weighted);
+        p.channel[i] = fv__channel_planned(intensity[i], labels->ndim, wishes.spread, wishes.weighted);
         p.channel_at[i] = p.size;
         p.size += p.channel[i].size;
     }
@@ -45,9 +46,8 @@ static void add_second(const fv__object_plan *p, fv__object *o, const int64_t *p
         }
 }
 
-void fv__object_add(const fv__object_plan *p, fv__object *o, const int64_t *position, int64_t n, const void *const *values) {
+static void add_place(const fv__object_plan *p, fv__object *o, const int64_t *position, int64_t n) {
     int last = p->ndim - 1;
-    o->voxels += n;
     for (int d = 0; d < p->ndim; d++) {
         o->sum[d] += n * position[d];
         o->low[d] = FV_MIN(o->low[d], position[d]);
@@ -56,6 +56,11 @@ void fv__object_add(const fv__object_plan *p, fv__object *o, const int64_t *posi
     o->sum[last] += n * (n - 1) / 2;
     o->high[last] = FV_MAX(o->high[last], position[last] + n - 1);
     if (p->second) add_second(p, o, position, n);
+}
+
+void fv__object_add(const fv__object_plan *p, fv__object *o, const int64_t *position, int64_t n, const void *const *values) {
+    o->voxels += n;
+    if (p->place) add_place(p, o, position, n);
     for (int i = 0; i < p->nchannels; i++) fv__channel_add(&p->channel[i], fv__object_channel(p, o, i), position, n, values[i]);
 }
 
@@ -66,7 +71,7 @@ int64_t fv__object_most_bytes(const fv__object_plan *p, const int64_t *size, int
     for (int d = 0; d < p->ndim; d++) all *= size[d], longest = FV_MAX(longest, size[d]);
     unsigned __int128 n = (unsigned __int128)(voxels ? voxels : all), length = (unsigned __int128)longest;
     bytes += fv__varint_bytes(n);
-    for (int d = 0; d < p->ndim; d++)
+    for (int d = 0; p->place && d < p->ndim; d++)
         bytes += fv__varint_bytes((uint64_t)size[d]) +
                  (n > 1 ? fv__varint_bytes((uint64_t)size[d]) + fv__varint_bytes(n * (uint64_t)size[d]) : 2);
     if (p->second) bytes += FV__SECOND * (n > 1 ? fv__varint_bytes(n * length * length) : 1);
@@ -111,7 +116,7 @@ static uint8_t *write_shapes(const fv__object_plan *p, fv__object *o, uint8_t *t
 uint8_t *fv__object_write(const fv__object_plan *p, fv__object *o, int64_t label_before, const int64_t *origin, uint8_t *to) {
     to = fv__varint_put(to, (uint64_t)o->label - (uint64_t)label_before);
     to = fv__varint_put(to, (uint64_t)o->voxels);
-    if (o->voxels) to = write_shape(p, o, origin, to);
+    if (p->place && o->voxels) to = write_shape(p, o, origin, to);
     if (p->windows) {
         fv__windows_settle(p, o);
         unsigned mask = 0;
@@ -157,7 +162,7 @@ const uint8_t *fv__object_read(const fv__object_plan *p, const uint8_t *from, co
     from = fv__varint_get(from, &value);
     part.voxels = (int64_t)value;
     o->voxels += part.voxels;
-    if (part.voxels) from = read_shape(p, from, origin, &part, o);
+    if (p->place && part.voxels) from = read_shape(p, from, origin, &part, o);
     if (p->windows) {
         unsigned __int128 mask;
         from = fv__varint_get(fv__varint_get(from, &value), &mask);

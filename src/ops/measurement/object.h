@@ -1,12 +1,12 @@
-/* What measure knows about one label while it counts: voxels, sums of coordinates, bounding box and, where wanted, second
+/* What measure knows about one label while it counts: voxels and, where wanted, sums of coordinates, bounding box, second
  * moments, counts of windows and of the border, and intensities. All of it is exact, so objects of one label merge in any order
  * to the same bits. Coordinates are those of the image. An object is as large as its plan says; it holds no pointers.
  *
- * Record: varints of the label's distance from the one before and the voxels; if there are any, per axis the lowest coordinate
- * from the chunk's start, the extent less one and the sum of coordinates above the lowest, then the second moments about the
- * lowest corner; then the Euler number and the counts of pairs (a mask of the directions that have any comes first) and of the
- * border; where a mesh is wanted, how many configurations of windows are met, each with its number and count; if there are
- * voxels, the channels.
+ * Record: varints of the label's distance from the one before and the voxels; if there are any and the place is wanted, per axis
+ * the lowest coordinate from the chunk's start, the extent less one and the sum of coordinates above the lowest, then the second
+ * moments about the lowest corner; then the Euler number and the counts of pairs (a mask of the directions that have any comes
+ * first) and of the border; where a mesh is wanted, how many configurations of windows are met, each with its number and count;
+ * if there are voxels, the channels.
  */
 #ifndef FV_OBJECT_H
 #define FV_OBJECT_H
@@ -24,10 +24,19 @@ typedef struct fv__object {
     int64_t  border[FV__BORDERS]; /* voxels of its border, by the weight of their neighbourhood */
 } fv__object;
 
+/* What is to be counted, beside the voxels and the sums of the intensities. */
+typedef struct fv__object_wishes {
+    bool place;  /* sums of coordinates, and the box; the next two need it */
+    bool second; /* sums of products of the spatial coordinates */
+    bool weighted;
+    bool windows, border, mesh;
+    bool spread; /* of intensities: see channel.h; weighted needs it */
+} fv__object_wishes;
+
 /* Layout of objects for given images. */
 typedef struct fv__object_plan {
     int              ndim, spatial[FV_MAX_DIMS], nspatial;
-    bool             second, windows, border, mesh;
+    bool             place, second, windows, border, mesh;
     int              configurations; /* of a window: 16, 256, or 0 where windows are not counted */
     size_t           counts_at;      /* of windows by configuration, uint32 */
     size_t           shapes_at;      /* the same over all rows, int64, where a mesh is wanted */
@@ -45,8 +54,8 @@ typedef struct fv__object_plan {
 #define fv__object_read FV_ISA_NAME(fv__object_read)
 
 /* intensity: element types of nchannels images. */
-fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
-                                   bool windows, bool border, bool mesh, bool weighted);
+fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels,
+                                   fv__object_wishes wishes);
 void            fv__object_start(const fv__object_plan *plan, fv__object *object, int64_t label);
 /* n voxels in a row along the last axis from position on; values: their intensities, by channel. */
 void fv__object_add(const fv__object_plan *plan, fv__object *object, const int64_t *position, int64_t n,

@@ -44,7 +44,9 @@ enum {
     PLANE = 64,
     SPACE = 128,
     SPATIAL = 256,
-    MESH = 512
+    MESH = 512,
+    PLACE = 1024,
+    SPREAD = 2048
 };
 
 static const struct {
@@ -53,27 +55,27 @@ static const struct {
 } known[] = {
     [VOXELS] = { "voxels", USUAL },
     [VOLUME] = { "volume", USUAL },
-    [CENTROID] = { "centroid", USUAL },
-    [POSITION] = { "position", 0 },
-    [BBOX] = { "bbox", USUAL },
-    [EXTENT] = { "extent", 0 },
+    [CENTROID] = { "centroid", USUAL | PLACE },
+    [POSITION] = { "position", PLACE },
+    [BBOX] = { "bbox", USUAL | PLACE },
+    [EXTENT] = { "extent", PLACE },
     [EQUIVALENT_DIAMETER] = { "equivalent_diameter", SPATIAL },
-    [EIGENVALUES] = { "inertia_tensor_eigvals", SECOND | SPATIAL },
-    [AXIS_LENGTHS] = { "axis_lengths", SECOND | PLANE | SPACE },
-    [ECCENTRICITY] = { "eccentricity", SECOND | PLANE },
-    [ANISOTROPY] = { "anisotropy", SECOND | PLANE | SPACE },
-    [ORIENTATION] = { "orientation", SECOND | PLANE | SPACE },
+    [EIGENVALUES] = { "inertia_tensor_eigvals", SECOND | PLACE | SPATIAL },
+    [AXIS_LENGTHS] = { "axis_lengths", SECOND | PLACE | PLANE | SPACE },
+    [ECCENTRICITY] = { "eccentricity", SECOND | PLACE | PLANE },
+    [ANISOTROPY] = { "anisotropy", SECOND | PLACE | PLANE | SPACE },
+    [ORIENTATION] = { "orientation", SECOND | PLACE | PLANE | SPACE },
     [EULER_NUMBER] = { "euler_number", WINDOWS | PLANE | SPACE },
     [PERIMETER] = { "perimeter", BORDER | PLANE },
     [PERIMETER_CROFTON] = { "perimeter_crofton", WINDOWS | PLANE },
     [SURFACE_AREA] = { "surface_area", WINDOWS | SPACE },
     [MESH_AREA] = { "mesh_area", WINDOWS | MESH | SPACE },
     [MEAN] = { "mean", USUAL | INTENSITY },
-    [MIN] = { "min", USUAL | INTENSITY },
-    [MAX] = { "max", USUAL | INTENSITY },
-    [STD] = { "std", USUAL | INTENSITY },
+    [MIN] = { "min", USUAL | INTENSITY | SPREAD },
+    [MAX] = { "max", USUAL | INTENSITY | SPREAD },
+    [STD] = { "std", USUAL | INTENSITY | SPREAD },
     [SUM] = { "sum", INTENSITY },
-    [WEIGHTED] = { "weighted_centroid", INTENSITY | WEIGHTS },
+    [WEIGHTED] = { "weighted_centroid", INTENSITY | SPREAD | PLACE | WEIGHTS },
 };
 
 const char *fv__property_name(int which) { return known[which].name; }
@@ -183,8 +185,14 @@ fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *cons
     fv_dtype intensity[FV__CHANNELS];
     int      n = 0, needs = needs_of(p);
     for (int i = 0; i < views->count && needs & INTENSITY; i++) intensity[n++] = in[views->view[i].input]->image.dtype;
-    return fv__object_planned(&in[0]->image, intensity, n, needs & SECOND, needs & WINDOWS, needs & BORDER, needs & MESH,
-                              needs & WEIGHTS);
+    return fv__object_planned(&in[0]->image, intensity, n,
+                              (fv__object_wishes){ .place = needs & PLACE,
+                                                   .second = needs & SECOND,
+                                                   .weighted = needs & WEIGHTS,
+                                                   .windows = needs & WINDOWS,
+                                                   .border = needs & BORDER,
+                                                   .mesh = needs & MESH,
+                                                   .spread = needs & SPREAD });
 }
 
 /* ---------------------------------------------------------------- columns */
