@@ -52,12 +52,12 @@ typedef struct claimed {
     /* of claimed items */
     fv_claim        *batch; /* being handed out: items from next to end */
     int64_t          next, end, walked;
-    bool            *taken;  /* by batch: by us */
-    int64_t         *order;  /* of batches; NULL: as they come */
-    fv_near_batches *near;   /* NULL: nobody knows where files lie */
-    bool             others; /* have batches that were met in this round */
-    bool             over;   /* the batch was, before we took it */
-    double           again;  /* when the next round may begin */
+    bool            *taken;        /* by batch: by us */
+    int64_t         *order;        /* of batches; NULL: as they come */
+    fv_near_batches *near;         /* NULL: nobody knows where files lie */
+    bool             others;       /* have batches that were met in this round */
+    bool             over;         /* the batch was, before we took it */
+    double           again, pause; /* when the next round may begin, and how long that was away */
 } claimed;
 
 typedef struct claimed_stage {
@@ -68,7 +68,7 @@ typedef struct claimed_stage {
     bool      looked;       /* found in this round: it was not complete */
     bool      others, left; /* found in this round: batches of others, work that is left to a later try */
     bool      given_up;     /* nothing here for this process any more */
-    double    again, pause; /* when the next round may begin, and how long that was away */
+    double    again, pause; /* as those of items */
 } claimed_stage;
 
 typedef struct claimed_unit { /* of an item */
@@ -160,12 +160,17 @@ static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     return false;
 }
 
-/* Others are at work: looks again later, or never. */
+/* Others are at work: when to look again. The first pause is short, because the last ones end at nearly the same time. */
+static double later(double *pause) {
+    *pause = FV_MIN(FV_MAX(2 * *pause, FIRST_PAUSE), PAUSE);
+    return fv__now() + *pause;
+}
+
+/* Looks again later, or never. */
 static void try_later(const claimed *c, claimed_stage *own, int index) {
     own->walked = 0;
     own->others = own->looked = false;
-    own->pause = FV_MIN(FV_MAX(2 * own->pause, FIRST_PAUSE), PAUSE);
-    own->again = fv__now() + own->pause;
+    own->again = later(&own->pause);
     own->given_up = !c->share->wait && index >= c->share->stage; /* earlier stages hinder us: we wait for them */
 }
 
@@ -321,7 +326,7 @@ static bool next_segment(fv_scheduler *s) {
     if (c->others && (c->share->wait || !last)) { /* later segments use what others still make */
         c->walked = 0;
         c->others = false;
-        c->again = fv__now() + PAUSE;
+        c->again = later(&c->pause);
         return false;
     }
     if (last || s->items) return false;
@@ -458,6 +463,7 @@ static void note_items(fv_scheduler *s, const question *q, const answer *a) {
     c->over = a->over;
     if (a->claim) {
         c->taken[q->number] = true;
+        c->pause = 0;
         fv__lot_units(s->context->bindings, q->number, &c->next, &c->end);
     } else if (!a->over || c->share->finish)
         c->others = true;
