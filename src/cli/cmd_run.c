@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct {
     FV_PIPELINE_FIELDS;
@@ -93,6 +94,32 @@ static int run_elsewhere(const run_options *o, fv_pipeline *pipeline, const fv_e
     return fv_execute_placed("run", pipeline, &placing, execute);
 }
 
+/* An option of one engine that another would leave aside is a mistake: most often the engine was forgotten. */
+static bool options_suit(const run_options *o) {
+    const struct {
+        bool        given;
+        const char *option, *engine, *other;
+    } rules[] = {
+        { o->profile, "--profile", "slurm" },
+        { o->one_job, "--one-job", "slurm" },
+        { o->master, "--master", "spark" },
+        { o->executors, "--executors", "spark" },
+        { o->spark_conf.count, "--spark-conf", "spark" },
+        { o->mpi, "--mpi", "spark" },
+        { o->scheduler, "--scheduler", "dask" },
+        { o->apart, "--apart", "spark", "dask" },
+    };
+    const char *engine = o->engine ? o->engine : "threads";
+    for (int i = 0; i < (int)(sizeof rules / sizeof *rules); i++) {
+        const char *other = rules[i].other;
+        if (!rules[i].given || !strcasecmp(engine, rules[i].engine) || (other && !strcasecmp(engine, other))) continue;
+        fv_complain("run", "%s goes with --engine %s%s%s, and this run is on %s", rules[i].option, rules[i].engine,
+                    other ? " or " : "", other ? other : "", o->pilot ? "a pilot" : engine);
+        return false;
+    }
+    return true;
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
@@ -102,6 +129,7 @@ static int run(const void *options_, int nargs, char **args) {
                     o->engine);
         return FV_EXIT_REFUSED;
     }
+    if (!options_suit(o)) return FV_EXIT_REFUSED;
     if (o->pilot && o->engine) {
         fv_complain("run", "--pilot says already where it runs; leave out --engine %s", o->engine);
         return FV_EXIT_REFUSED;
