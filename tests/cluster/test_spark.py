@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -243,12 +244,21 @@ def the_command_says_what_is_wrong(folder):
     environment = {"FOVEA_PYTHON": sys.executable}
     for arguments, words in (((), "needs --master"), (("--master", "nonsense"), "expected spark://"),
                              (("--master", "spark://127.0.0.1:1"), "no Spark master answers"),
+                             (("--master", "yarn"), "HADOOP_CONF_DIR must name"),
                              (("--master", "local[1]", "--spark-conf", "nonsense"), "expected KEY=VALUE")):
         said = run("run", "foam.fov", "--engine", "spark", *arguments, folder=folder, code=2, environment=environment).stderr
         assert words in said and "Traceback" not in said, said
     said = run("run", "foam.fov", "--engine", "spark", "--master", "local[1]", folder=folder, code=2,
                environment={**environment, "JAVA_HOME": "/nowhere"}).stderr
     assert "needs Java" in said, said
+    if sys.version_info >= (3, 11):
+        old = folder / ".old" / "pyspark-3.1.3.dist-info"
+        old.mkdir(parents=True)
+        (old / "METADATA").write_text("Metadata-Version: 2.1\nName: pyspark\nVersion: 3.1.3\n")
+        said = run("run", "foam.fov", "--engine", "spark", "--master", "local[1]", folder=folder, code=2,
+                   environment={**environment, "PYTHONPATH": str(old.parent)}).stderr
+        assert "pyspark 3.1.3 does not know Python 3." in said, said
+        shutil.rmtree(old.parent)
     said = run("run", "foam.fov", "--engine", "spark", "--master", "local[1]", folder=folder, code=2,
                environment={"FOVEA_PYTHON": "/nowhere/python"}).stderr
     assert "cannot be started" in said, said

@@ -10,11 +10,17 @@ Every operator of fovea is a function here, with the same arguments. It gives da
 array, a number a dask array without axes, a table a delayed object. What an operator has to know of neighbouring chunks or of the
 whole array it finds by the same passes as everywhere: results equal those of fovea on the whole array, bit by bit.
 """
+import sys as _sys
+
 try:
     import dask.array as _dask_array
 except ImportError as _error:
-    raise ImportError(f"fovea.dask needs dask with its arrays ({_error}): pip install 'dask[array,distributed]', or Debian's "
-                      "python3-dask and python3-distributed") from None
+    _why = (f"fovea.dask needs dask with its arrays in {_sys.executable} ({_error}): pip install 'dask[array,distributed]', or "
+            "Debian's python3-dask and python3-distributed")
+    if _sys.argv[:1] == ["-m"]:  # `fovea run --engine dask` has started this package as a program
+        print(f"{_why}; FOVEA_PYTHON names another Python", flush=True)
+        _sys.exit(2)
+    raise ImportError(_why) from None
 
 from .. import _descriptors, _values
 from ._place import run

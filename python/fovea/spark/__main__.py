@@ -27,6 +27,8 @@ def _check_master(master):
     if not re.match(r"(spark|k8s)://.|yarn$|local($|\[.*\]$|-cluster\[.*\]$)", master):
         raise UsageError(f"--master {master}: expected spark://host:port, yarn, k8s://..., local[N] or "
                          "local-cluster[EXECUTORS,CORES,MEMORY]")
+    if master == "yarn" and not os.environ.get("HADOOP_CONF_DIR") and not os.environ.get("YARN_CONF_DIR"):
+        raise UsageError("--master yarn: HADOOP_CONF_DIR must name the folder with the settings of the cluster (yarn-site.xml)")
     if not master.startswith("spark://"):
         return
     reasons = []

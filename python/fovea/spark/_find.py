@@ -7,6 +7,20 @@ import sys
 
 from .._errors import MissingPart
 
+FOR_PYTHON_3_11 = (3, 4)  # the first version of Spark that knows it
+
+
+def _check_version():
+    """An old one would fail in the middle of a run, with words that do not tell why."""
+    from importlib.metadata import PackageNotFoundError, version
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:  # that of SPARK_HOME
+        from pyspark import __version__ as found
+    if sys.version_info >= (3, 11) and tuple(int(word) for word in found.split(".")[:2]) < FOR_PYTHON_3_11:
+        raise MissingPart(f"pyspark {found} does not know Python 3.{sys.version_info[1]}, which {sys.executable} is: take "
+                          "at least Spark 3.4, or with FOVEA_PYTHON an older Python")
+
 
 def find_pyspark():
     """Makes `import pyspark` possible, or says what is missing."""
@@ -24,3 +38,4 @@ def find_pyspark():
     if not java or not os.access(java, os.X_OK):
         raise MissingPart("Spark needs Java, and there is none: JAVA_HOME is not set to one, and no java is on the PATH; Debian: "
                           "apt-get install openjdk-17-jre-headless")
+    _check_version()

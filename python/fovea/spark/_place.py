@@ -126,6 +126,11 @@ def explain(failure):
     java = getattr(failure, "java_exception", None)
     text = str(java.getMessage() if java is not None else failure) or type(failure).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if "Java gateway process exited" in text:
+        return ("Java ended before Spark began. What it said is in spark.log in the run's folder, and shown with -v; most often "
+                "Java is too old (Spark 4 needs Java 17), or a --spark-conf is wrong")
+    if "sun.nio.ch" in text:
+        return "this Spark is too old for this Java: Spark before 3.3 needs Java 8 or 11"
     told = [line for line in lines if not line.startswith(("File ", "at ", "Traceback", "Driver stacktrace", "^"))]
     last = [line for line in told if "Error: " in line or "Exception: " in line]
     first = told[0] if told else "no reason was given"
