@@ -3,7 +3,7 @@
 
 Frames of 2 MB come from a real Kafka broker, RATE a second (30), are filtered and written, and their files are removed again,
 for an hour if MINUTES is left out. The broker keeps the last 2 GB. Memory and open files of the stream must stay as they are
-after its first quarter."""
+after its first quarter, and every frame that was sent must be in the table once. A line a minute tells how it goes."""
 import pathlib
 import shutil
 import signal
@@ -23,6 +23,26 @@ TEXT = """scans = read("live/*.npy")
 write(gaussian(scans, 2), "out/{stem}.zarr")
 write(mean(scans), "means.db", table = "means")
 """
+
+
+def remove_results(folder):
+    for made in (folder / "out").glob("[!.]*.zarr"):
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def count_messages(broker):
+    """How many were sent to the topic since it was made."""
+    said = subprocess.run(["kcat", "-b", broker.address, "-Q", "-t", "frames:0:-1"], capture_output=True, text=True, check=True)
+    return int(said.stdout.split()[-1])
+
+
+def rows(folder):
+    """Rows of the table, and how many frames they are about."""
+    base = sqlite3.connect(f"file:{folder}/means.db?mode=ro", uri=True, timeout=60)
+    try:
+        return base.execute("SELECT count(*), count(DISTINCT path) FROM means").fetchone()
+    finally:
+        base.close()
 
 
 def main():
@@ -46,20 +66,30 @@ def main():
             publisher = subprocess.Popen(command, cwd=folder)
             command = [FOVEA, "stream", "-q", "p.fov", "--bind", f"scans={topic}", "--memory", "512M"]
             stream = subprocess.Popen(command, cwd=folder)
-            samples, end = [], time.monotonic() + 60 * minutes
-            while time.monotonic() < end:
+            samples, start, told = [], time.monotonic(), 0
+            while time.monotonic() < start + 60 * minutes:
                 time.sleep(0.5)
                 samples.append(sample(stream.pid))
-                for made in (folder / "out").glob("[!.]*.zarr"):
-                    shutil.rmtree(made, ignore_errors=True)
-            for process in (publisher, stream):
-                process.send_signal(signal.SIGINT)
-                process.wait()
+                remove_results(folder)
+                if time.monotonic() > start + 60 * told:
+                    print(f"minute {told}: {samples[-1][0] / 1024:.0f} MiB, {samples[-1][1]} open files", flush=True)
+                    told += 1
+            publisher.send_signal(signal.SIGINT)
+            publisher.wait()
+            sent = count_messages(broker)
+            while rows(folder)[0] < sent and stream.poll() is None and time.monotonic() < start + 60 * minutes + 120:
+                time.sleep(0.5)
+                remove_results(folder)
+            stream.send_signal(signal.SIGINT)
+            stream.wait()
             assert stream.returncode == 0, stream.returncode
-            done = sqlite3.connect(folder / "means.db").execute("SELECT count(*) FROM means").fetchone()[0]
-    assert done >= 60 * minutes, f"only {done} frames were done"
+            done, different = rows(folder)
+    print(f"{minutes:g} minutes at {rate:g} frames a second: {sent} frames sent, {done} rows for {different} frames in the table")
+    print(f"{samples[0][0] / 1024:.0f} MiB and {samples[0][1]} open files at first, {samples[-1][0] / 1024:.0f} MiB and "
+          f"{samples[-1][1]} at the end, {max(samples)[0] / 1024:.0f} MiB at most")
     memory, files = check_flat(samples, allowed=32 << 10)
-    print(f"{minutes:g} minutes at {rate:g} frames a second: {memory / 1024:.0f} MiB, {files:.0f} open files at the end")
+    print(f"middle of the last quarter: {memory / 1024:.0f} MiB, {files:.0f} open files")
+    assert done == different == sent, "frames were lost or done twice"
 
 
 main()
