@@ -646,7 +646,8 @@ fv_status fv__tiff_put(fv_writer *base, const fv_block *block, fv_error *error) 
     return w->design.tiled ? put_tiles(w, block, error) : fv__dense_write(&w->dense, w->fd, base->path, block, error);
 }
 
+/* By its path, so that who makes several files durable can sync them together. */
 fv_status fv__tiff_sync(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    return w->fd < 0 ? FV_OK : fv__file_sync(w->fd, base->path, error);
+    return w->fd < 0 ? FV_OK : fv__paths_sync(&base->path, 1, error);
 }

@@ -67,10 +67,15 @@ fv_block fv__block_as(const fv_block *block, fv_dtype dtype, void *memory) {
     return out;
 }
 
+/* Of the file with the voxels; the caller frees. */
+static char *path_of(const writer *w) {
+    return w->part ? fv__sprintf("%s/%s", w->base.path, w->part) : fv__strdup(w->base.path);
+}
+
 static fv_status open_once(writer *w, fv_error *error) {
     pthread_mutex_lock(&w->mutex);
-    char     *path = w->part ? fv__sprintf("%s/%s", w->base.path, w->part) : NULL;
-    fv_status status = w->fd >= 0 ? FV_OK : fv__file_open_update(path ? path : w->base.path, &w->fd, error);
+    char     *path = path_of(w);
+    fv_status status = w->fd >= 0 ? FV_OK : fv__file_open_update(path, &w->fd, error);
     free(path);
     pthread_mutex_unlock(&w->mutex);
     return status;
@@ -124,9 +129,14 @@ fv_status fv__dense_put(fv_writer *base, const fv_block *block, fv_error *error)
     return fv__dense_write(&w->dense, w->fd, base->path, block, error);
 }
 
+/* By its path, so that who makes several files durable can sync them together. */
 fv_status fv__dense_sync(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    return w->fd < 0 ? FV_OK : fv__file_sync(w->fd, base->path, error);
+    if (w->fd < 0) return FV_OK;
+    char     *path = path_of(w);
+    fv_status status = fv__paths_sync(&path, 1, error);
+    free(path);
+    return status;
 }
 
 fv_status fv__dense_finish(fv_writer *base, fv_error *error) {
