@@ -326,13 +326,19 @@ int64_t *fv__scan_there(const fv_scan_file *scan) {
     return there;
 }
 
-/* So many at a time: each step goes through all of what is summed up. */
+/* So many at a time, since each step goes through all of what is summed up; near the end one by one, so that little is left to do
+ * after the last one. */
 enum { STEP = 4 };
+
+static bool is_worth_a_step(const fv_scan_file *scan) {
+    int64_t more = scan->planes - scan->summed;
+    return more >= STEP || (more > 0 && scan->planes + STEP >= scan->length);
+}
 
 fv_scan_file *fv__growing_summable(fv_growing *g) {
     for (int64_t i = 0; i < g->nscans; i++) {
         fv_scan_file *scan = g->scans[i];
-        if (scan->queued || scan->previewing || scan->summing || !scan->length || scan->planes < scan->summed + STEP) continue;
+        if (scan->queued || scan->previewing || scan->summing || !scan->length || !is_worth_a_step(scan)) continue;
         scan->summed = scan->planes;
         scan->summing = true;
         return scan;
