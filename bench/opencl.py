@@ -25,6 +25,9 @@ SOURCES = {"image.npy": 'phantom("cells", [3000, 3000])', "volume.npy": 'convert
            "large.npy": 'convert(phantom("shepp-logan", [256, 384, 384]), "float32")',
            "scan.npy": f'xray(phantom("shepp-logan", [64, 256, 256]), {GEOMETRY})',
            "cone.npy": f'xray(phantom("shepp-logan", [128, 256, 256]), {CONE})'}
+SPIRAL = 'scan_positions("fermat", 150, 9)'
+SOURCES["frames.npy"] = ('diffract(complex_image(ones([300, 300]), gaussian(phantom("cells", [300, 300]) / 255, 1)), '
+                         f"make_probe(128, radius = 24, defocus = 400, counts = 460000), {SPIRAL})")
 SCAN = 'read("scan.npy", axes = "angle z x")'
 START = 'phantom("cells", [16, 16]) |> gaussian(1)'
 CASES = {"gaussian 3000 x 3000, sigma 5": 'read("image.npy") |> gaussian(5)',
@@ -35,7 +38,9 @@ CASES = {"gaussian 3000 x 3000, sigma 5": 'read("image.npy") |> gaussian(5)',
          "backproject 64 slices, 180 angles": f"backproject({SCAN}, {GEOMETRY})",
          "fbp 64 slices, 180 angles": f"fbp({SCAN}, {GEOMETRY})",
          "fdk 128 slices, 180 angles": f'fdk(read("cone.npy", axes = "angle z x"), {CONE})',
-         "sirt 64 slices, 180 angles, 5 iterations": f"sirt({SCAN}, {GEOMETRY}, iterations = 5)"}
+         "sirt 64 slices, 180 angles, 5 iterations": f"sirt({SCAN}, {GEOMETRY}, iterations = 5)",
+         "ptycho, raar, 128 x 128, 20 iterations": 'ptycho(read("frames.npy"), make_probe(128, radius = 26, defocus = 300), '
+                                                   f"positions = {SPIRAL}, iterations = 20)"}
 
 
 def run(folder, expression, device):

@@ -93,7 +93,8 @@ def agree(folder, expression, tolerance, environment=None, extra=()):
         return
     assert np.array_equal(np.isfinite(on_cpu), np.isfinite(on_device)), expression
     finite = np.isfinite(on_cpu)
-    worst = np.abs(on_cpu[finite].astype(float) - on_device[finite]).max() / np.abs(on_cpu[finite]).max()
+    wide = np.result_type(on_cpu.dtype, float)
+    worst = np.abs(on_cpu[finite].astype(wide) - on_device[finite]).max() / np.abs(on_cpu[finite]).max()
     assert worst <= tolerance, (expression, worst)
 
 
@@ -202,6 +203,40 @@ def a_cone_beam_goes_through_a_small_card_in_pieces_with_the_same_bits(folder):
     assert "of the device, which has" in compute(folder, expression, "opencl", {"FOVEA_DEVICE_MEMORY": "1M"}, code=2)
 
 
+def diffraction(height, width):
+    """A scan of frames of that size: what a reconstruction needs, as text."""
+    probe = f"make_probe(70, radius = 11, defocus = 90, counts = 1e6)[{35 - height // 2}:{35 + height // 2}, " \
+            f"{35 - width // 2}:{35 + width // 2}]"
+    return (f'cells = gaussian(phantom("cells", [120, 120]) / 255, 1)\nat = scan_positions("fermat", 44, 5)\np = {probe}\n'
+            "frames = diffract(complex_image(1 - 0.2 * cells, rotate90(cells)), p, at)\n")
+
+
+PTYCHO = ('iterations = 3', 'iterations = 3, modes = 2, method = "lsq", group = 30', "iterations = 3, light_from = 1, background_from = 2",
+          'iterations = 3, positions_from = 2, method = "dm"')
+
+
+@test
+def ptychography_agrees_with_the_cpu(folder):
+    """Sides of all factors, and all that changes a wave. Object and probe follow from the waves of several iterations."""
+    devices(folder, POCL)
+    for (height, width), words in zip(((64, 64), (60, 42), (54, 70), (48, 50)), PTYCHO):
+        scan = diffraction(height, width)
+        agree(folder, f"{scan}ptycho(frames, p, positions = at, {words})", 2e-5)
+        agree(folder, f'{scan}ptycho(frames, p, positions = at, {words}, output = "probe")', 2e-5)
+
+
+@test
+def waves_go_through_a_small_card_in_pieces_with_the_same_bits(folder):
+    devices(folder, POCL)
+    expression = diffraction(64, 64) + "ptycho(frames, p, positions = at, iterations = 3, modes = 2)"
+    whole = compute(folder, expression, "opencl")
+    assert np.array_equal(whole, compute(folder, expression, "opencl", {"FOVEA_DEVICE_MEMORY": "12M"}))
+    assert "of the device, which has" in compute(folder, expression, "opencl", {"FOVEA_DEVICE_MEMORY": "1M"}, code=2)
+    near = diffraction(64, 64).replace("p, at)", "p, at, near = 3)") + "ptycho(frames, p, positions = at, iterations = 2, near = 3)"
+    compute(folder, near, "opencl")
+    assert "ptycho_waves" in facts(folder)["device-left"], facts(folder)
+
+
 @test
 def what_is_written_for_cards_agrees_too(folder):
     """Data are copied and a work-item makes one result: PoCL taken for a card, which auto then takes without being asked."""
@@ -219,7 +254,8 @@ def what_is_written_for_cards_agrees_too(folder):
                                   (f'xray(phantom("shepp-logan", [19, 50, 44]), {GEOMETRY}) * 2', 1e-5),
                                   (f"backproject({scan}, {GEOMETRY})", 1e-5), (f"fbp({scan}, {GEOMETRY})", 1e-5),
                                   (f'fdk(read("cone.npy", axes = "angle z x"), {cone})', 1e-5),
-                                  (f"sirt({scan}, {GEOMETRY}, iterations = 3)", 1e-5)):
+                                  (f"sirt({scan}, {GEOMETRY}, iterations = 3)", 1e-5),
+                                  (diffraction(48, 40) + "ptycho(frames, p, positions = at, iterations = 2)", 1e-5)):
         agree(folder, expression, tolerance, card)
     compute(folder, 'read("real.npy") |> gaussian(1)', "auto", card)
     assert facts(folder)["device"].endswith(", as a card"), facts(folder)

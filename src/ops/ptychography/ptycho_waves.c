@@ -4,10 +4,12 @@
  * relaxed:  z <- beta z + (1 - 2 beta) s + beta P(2 s - z), which for beta = 1 is the difference map. One pair of transforms.
  * error:    z <- P(s) - s, along which the least squares of amplitudes decrease.
  */
+#include "op/device_kernel.h"
 #include "op/scratch.h"
 #include "ops/ptychography/frame_states.h"
 #include "ops/ptychography/measured_waves.h"
 #include "ops/ptychography/whole_pieces.h"
+#include "waves_cl.h"
 
 typedef struct {
     fv_wave_scan at;
@@ -217,21 +219,245 @@ static void run_block(const work *k, const fv_run *r, int64_t index, float *rows
     fv__wave_tail(w, left, sums);
 }
 
-static fv_status run(fv_run *r, fv_error *error) {
+/* ---------------------------------------------------------------- on a device */
+
+/* Buffers. The plane behind the amplitudes is the background; waves are those of before until they are made. */
+enum { D_PROBE, D_OBJECT, D_AMPLITUDES, D_PLACES, D_TURNS, D_WAVES, D_WORK, D_TURNED, D_ROOM, D_SUMS };
+typedef struct {
+    int32_t y, x, shift, before;
+    float   by;
+} device_place;
+typedef struct {
+    const work   *k;
+    const fv_run *r;
+    fv_device    *d;
+    int64_t       index, first, count; /* block; frames of it that are worked on at once */
+    fv_wave_box   box;
+} batch;
+
+/* Pixels of a row that one work-item does. */
+enum { TILE = 4096 };
+static int64_t tiles(const fv_device *d, int64_t n) { return fv__device_processor(d) ? (n + TILE - 1) / TILE : n; }
+static const fv_device_program *program_of(const fv_device *d) {
+    static const fv_device_program on_processor = { waves, "-DTILE=4096" }, on_card = { waves, "-DTILE=1" };
+    return fv__device_processor(d) ? &on_processor : &on_card;
+}
+
+static int64_t floats(int64_t n) { return n * (int64_t)sizeof(float); }
+static int64_t plane_of(const fv_waves *w) { return w->height * w->row; }
+
+/* Vectors of 16 in which columns are transformed: of the longer way. */
+static int64_t room_bytes(const fv_waves *w) {
+    int64_t there = (w->width + 15) / 16 * w->height, back = (w->height + 15) / 16 * w->width;
+    return w->modes * 4 * FV_MAX(there, back) * floats(16);
+}
+static int64_t fixed_bytes(const fv_waves *w) {
+    return floats(w->classes * w->modes * plane_of(w) + 5 * w->box_height * w->box_width + plane_of(w) +
+                  2 * (w->height + w->width));
+}
+static int64_t frame_bytes(const fv_waves *w) {
+    return floats(3 * w->modes * plane_of(w) + w->height * w->width) + (int64_t)sizeof(device_place) + room_bytes(w);
+}
+
+static bool able(const fv_need *n) {
+    fv_waves w;
+    fv__waves_of(n->params, n->in[AMPLITUDES], n->in[PROBE], &w, NULL);
+    return ((const ptycho_waves *)n->params)->near == 0 && w.block * w.modes * plane_of(&w) < INT32_MAX;
+}
+static int64_t least(const fv_need *n) {
+    fv_waves w;
+    fv__waves_of(n->params, n->in[AMPLITUDES], n->in[PROBE], &w, NULL);
+    return fixed_bytes(&w) + frame_bytes(&w);
+}
+static int64_t wanted(const fv_need *n) {
+    fv_waves w;
+    fv__waves_of(n->params, n->in[AMPLITUDES], n->in[PROBE], &w, NULL);
+    return fixed_bytes(&w) + w.block * frame_bytes(&w);
+}
+
+static void copy_rows(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t n) {
+    for (int64_t y = 0; y < rows; y++) memcpy(to + y * to_row, from + y * from_row, (size_t)n * sizeof *to);
+}
+
+/* What belongs to the task, and what to the block: probes, tables, window of the object, empty sums. */
+static void send_probes(const work *k, const fv_run *r, fv_device *d) {
+    const fv_waves *w = &k->w;
+    float          *probe = fv__lane_fill(d, 0, D_PROBE, floats(w->classes * w->modes * plane_of(w)));
+    for (int64_t p = 0; probe && p < w->classes * w->modes; p++) {
+        fv_wave_plane from = fv__wave_plane(r, PROBE, p);
+        for (int part = 0; part < 2; part++)
+            copy_rows(probe + p * plane_of(w) + part * w->width, w->row, from.data + part * from.part, from.row, w->height,
+                      w->width);
+    }
+    fv__lane_send(d, 0, D_PROBE);
+    float *turns = fv__lane_fill(d, 0, D_TURNS, floats(2 * (w->height + w->width)));
+    for (int a = 0; turns && a < 2; a++)
+        memcpy(turns + 2 * a * w->height, k->m.fourier.axis[a].turn, (size_t)floats(2 * k->m.fourier.axis[a].n));
+    fv__lane_send(d, 0, D_TURNS);
+}
+
+static void send_window(const batch *b) {
+    const fv_block *object = b->r->in[OBJECT];
+    int64_t         corner[3] = { b->box.y, 0, b->box.x }, n = b->box.width;
+    const float    *from = fv__block_at(object, corner);
+    float          *to = fv__lane_fill(b->d, 0, D_OBJECT, floats(2 * b->box.height * n)), *sums;
+    for (int part = 0; to && part < 2; part++)
+        copy_rows(to + part * n, 2 * n, from + part * object->stride[1], object->stride[0], b->box.height, n);
+    fv__lane_send(b->d, 0, D_OBJECT);
+    int64_t bytes = floats(3 * b->k->w.box_height * b->k->w.box_width);
+    sums = fv__lane_fill(b->d, 0, D_SUMS, bytes);
+    if (sums) memset(sums, 0, (size_t)bytes);
+    fv__lane_send(b->d, 0, D_SUMS);
+}
+
+static void send_frames(const batch *b, float *rows) {
+    const fv_waves *w = &b->k->w;
+    int64_t         pixels = w->height * w->width, mine = w->modes * plane_of(w);
+    float          *amplitudes = fv__lane_fill(b->d, 0, D_AMPLITUDES, floats((b->count + 1) * pixels));
+    float          *exits = fv__lane_fill(b->d, 0, D_WAVES, floats(b->count * mine));
+    device_place   *places = fv__lane_fill(b->d, 0, D_PLACES, b->count * (int64_t)sizeof *places);
+    for (int64_t i = 0; amplitudes && exits && places && i < b->count; i++) {
+        int64_t       number = (b->r->out->region.start[0] + b->index) * w->block + b->first + i;
+        const double *at = fv__wave_frame(w, number);
+        frame         f = find_frame(b->k, b->r, b->index, b->first + i, rows);
+        places[i] = (device_place){ (int32_t)((int64_t)at[FV_SCAN_Y] - b->box.y), (int32_t)((int64_t)at[FV_SCAN_X] - b->box.x),
+                                    (int32_t)at[FV_SCAN_CLASS], f.before != NULL, f.measured.by };
+        copy_rows(amplitudes + i * pixels, w->width, f.measured.amplitude, f.measured.row, w->height, w->width);
+        if (f.before)
+            copy_rows(exits + i * mine, w->row, f.before, f.before_row, w->modes * w->height, w->row);
+        else
+            memset(exits + i * mine, 0, (size_t)floats(mine));
+        if (i) continue;
+        float *background = amplitudes + b->count * pixels;
+        if (f.measured.background)
+            copy_rows(background, w->width, f.measured.background, f.measured.background_row, w->height, w->width);
+        else
+            memset(background, 0, (size_t)floats(pixels));
+    }
+    fv__lane_send(b->d, 0, D_AMPLITUDES);
+    fv__lane_send(b->d, 0, D_WAVES);
+    fv__lane_send(b->d, 0, D_PLACES);
+}
+
+#define INT(value) FV_VALUE(int32_t, (int32_t)(value))
+#define SIZES(w) INT((w)->height), INT((w)->width), INT((w)->modes)
+
+/* The planes of so many frames to the detector or back: columns become rows, twice. */
+static void transform(const batch *b, int64_t frames, float sign) {
+    const fv_waves *w = &b->k->w;
+    for (int a = 0; a < 2; a++) {
+        int64_t n = a ? w->width : w->height, across = a ? w->height : w->width;
+        FV_LANE_RUN(b->d, 0, program_of(b->d), "columns", (across + 15) / 16, frames * w->modes, 1,
+                    FV_BUFFER(a ? D_TURNED : D_WORK), FV_BUFFER(a ? D_WORK : D_TURNED), INT(n), INT(across),
+                    FV_VALUE(float, sign), FV_BUFFER(D_TURNS), INT(a ? w->height : 0), FV_BUFFER(D_ROOM));
+    }
+}
+
+/* Frames first, first + step, ... of the batch; alone: as if there were no waves before. */
+static void leave_batch(const batch *b, int64_t first, int64_t step, int64_t frames, mixing with, float without, bool alone) {
+    const fv_waves *w = &b->k->w;
+    FV_LANE_RUN(b->d, 0, program_of(b->d), "leave", tiles(b->d, w->width), w->height, frames * w->modes, SIZES(w), INT(first),
+                INT(step), FV_BUFFER(D_PLACES), FV_BUFFER(D_PROBE), FV_BUFFER(D_OBJECT), INT(b->box.width), FV_BUFFER(D_WAVES),
+                FV_BUFFER(D_WORK), FV_VALUE(float, with.keep), FV_VALUE(float, with.share), FV_VALUE(float, without), INT(alone));
+    transform(b, frames, -1);
+}
+
+/* What these frames leave over. The turned planes are not needed now. */
+static void differ_batch(const batch *b, int64_t first, int64_t step, int64_t frames, double left[2]) {
+    const fv_waves *w = &b->k->w;
+    FV_LANE_RUN(b->d, 0, program_of(b->d), "differ", w->height, frames, 1, SIZES(w), INT(first), INT(step), INT(b->count),
+                FV_BUFFER(D_PLACES), FV_BUFFER(D_AMPLITUDES), FV_BUFFER(D_WORK), FV_BUFFER(D_TURNED));
+    const float *sums = fv__lane_look(b->d, 0, D_TURNED, floats(2 * frames * w->height));
+    for (int64_t i = 0; sums && i < 2 * frames * w->height; i++) left[i % 2] += (double)sums[i];
+    fv__lane_done(b->d, 0, D_TURNED);
+}
+
+static void project_batch(const batch *b, float keep) {
+    const fv_waves *w = &b->k->w;
+    FV_LANE_RUN(b->d, 0, program_of(b->d), "project", tiles(b->d, w->width), w->height, b->count, SIZES(w), INT(b->count),
+                FV_BUFFER(D_PLACES), FV_BUFFER(D_AMPLITUDES), FV_BUFFER(D_WORK));
+    transform(b, b->count, 1);
+    FV_LANE_RUN(b->d, 0, program_of(b->d), "come_back", tiles(b->d, w->row), b->count * w->modes * w->height, 1, INT(w->row),
+                FV_BUFFER(D_WORK), FV_BUFFER(D_WAVES), FV_VALUE(float, keep));
+    FV_LANE_RUN(b->d, 0, program_of(b->d), "gather", tiles(b->d, w->box_width), w->box_height, 1, SIZES(w), INT(b->count),
+                FV_BUFFER(D_PLACES), FV_BUFFER(D_PROBE), FV_BUFFER(D_WAVES), INT(w->box_height), INT(w->box_width),
+                FV_BUFFER(D_SUMS));
+}
+
+/* As update does with each frame: the residual of relaxed waves is that of some frames without what was before. */
+static void run_batch(const batch *b, float *rows, double left[2]) {
+    const fv_waves     *w = &b->k->w;
+    const ptycho_waves *p = b->r->need.params;
+    bool                relaxed = p->kind.index == RELAXED;
+    float               beta = (float)p->beta;
+    mixing              with = relaxed ? (mixing){ beta, 1 - 2 * beta } : (mixing){ 1, -1 };
+    int64_t             mine = w->modes * plane_of(w), sampled = FV_MIN(SAMPLED, b->box.frames) / 2 - b->first;
+    while (sampled < 0) sampled += SAMPLED;
+    send_frames(b, rows);
+    fv__lane_room(b->d, 0, D_WORK, floats(b->count * mine));
+    fv__lane_room(b->d, 0, D_TURNED, floats(b->count * mine));
+    fv__lane_room(b->d, 0, D_ROOM, b->count * room_bytes(w));
+    if (relaxed && sampled < b->count) {
+        int64_t frames = (b->count - sampled + SAMPLED - 1) / SAMPLED;
+        leave_batch(b, sampled, SAMPLED, frames, with, 1, true);
+        differ_batch(b, sampled, SAMPLED, frames, left);
+    }
+    leave_batch(b, 0, 1, b->count, with, relaxed ? 1 - beta : -1, false);
+    if (!relaxed) differ_batch(b, 0, 1, b->count, left);
+    project_batch(b, with.keep);
+    const float *exits = fv__lane_look(b->d, 0, D_WAVES, floats(b->count * mine));
+    if (exits) memcpy(rows + b->first * mine, exits, (size_t)floats(b->count * mine));
+    fv__lane_done(b->d, 0, D_WAVES);
+}
+
+static fv_status run_block_device(const work *k, const fv_run *r, fv_device *d, int64_t index, float *rows, fv_error *error) {
+    const fv_waves *w = &k->w;
+    int64_t         mine = w->modes * plane_of(w), plane = w->box_height * w->box_width;
+    int64_t         many = FV_MAX(1, (fv__device_memory(d) - fixed_bytes(w)) / frame_bytes(w));
+    batch           b = { k, r, d, index, .box = fv__waves_box(w, r->out->region.start[0] + index) };
+    float          *to = rows + w->wave_rows * w->row;
+    double          left[2] = { 0, 0 };
+    send_window(&b);
+    for (; b.first < b.box.frames; b.first += many) {
+        b.count = FV_MIN(many, b.box.frames - b.first);
+        run_batch(&b, rows, left);
+    }
+    memset(rows + b.box.frames * mine, 0, (size_t)floats((w->block - b.box.frames) * mine));
+    memset(to, 0, (size_t)floats(w->sum_rows * w->row));
+    const float *sums = fv__lane_look(d, 0, D_SUMS, floats(3 * plane));
+    if (sums) memcpy(to, sums, (size_t)floats(3 * plane));
+    fv__lane_done(d, 0, D_SUMS);
+    fv__wave_tail(w, left, to);
+    return fv__device_check(d, error);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/* d NULL: on the CPU. */
+static fv_status run_on(fv_run *r, fv_device *d, fv_error *error) {
     work k;
-    (void)error;
     lay_out(&r->need, &k, r->scratch);
     fv__states_move(&k.w, r->in[STATES], k.scan);
     bool direct = fv__piece_direct(r->out, &r->need.out->image, 1);
+    if (d) send_probes(&k, r, d);
     for (int64_t b = 0; b < r->out->region.size[0]; b++) {
         fv_region piece = fv__region_whole(&r->need.out->image);
+        float    *rows = direct ? (float *)r->out->data + b * r->out->stride[0] : k.room;
         piece.start[0] = r->out->region.start[0] + b;
         piece.size[0] = 1;
-        run_block(&k, r, b, direct ? (float *)r->out->data + b * r->out->stride[0] : k.room);
+        if (d)
+            FV_TRY(run_block_device(&k, r, d, b, rows, error));
+        else
+            run_block(&k, r, b, rows);
         if (!direct) fv__piece_put(r->out, &piece, k.room);
     }
     return FV_OK;
 }
+
+static fv_status run(fv_run *r, fv_error *error) { return run_on(r, NULL, error); }
+static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) { return run_on(r, d, error); }
+
+static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least = least, .wanted = wanted, .run = run_device };
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, 3 * sizeof *chunk);
@@ -257,6 +483,7 @@ const fv_op FV_OP(ptycho_waves) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
+    .device = &device,
     .slab = slab,
     .spends = 1u << BEFORE,
     .cost = cost,
