@@ -21,7 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
 GEOMETRY = "parallel(angles = range(0, 179))"
 CONE = "cone(range(0, 358, 2), source = 500, detector = 200, pitch = 1.4)"
-SOURCES = {"image.npy": 'phantom("cells", [3000, 3000])', "volume.npy": 'convert(phantom("shepp-logan", [96, 256, 256]), "float32")',
+SOURCES = {"image.npy": 'phantom("cells", [3000, 3000])',
+           "volume.npy": 'convert(phantom("shepp-logan", [96, 256, 256]), "float32")',
            "large.npy": 'convert(phantom("shepp-logan", [256, 384, 384]), "float32")',
            "scan.npy": f'xray(phantom("shepp-logan", [64, 256, 256]), {GEOMETRY})',
            "cone.npy": f'xray(phantom("shepp-logan", [128, 256, 256]), {CONE})'}

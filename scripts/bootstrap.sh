@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
 # usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|kafka|view|opencl|check|wheel|
-#                      fuzz|paraview|viewers|interop|broker|slurm|spark|browser|dask|duckdb ...]
+#                      fuzz|paraview|viewers|interop|broker|slurm|spark|browser|dask|duckdb|ptychography ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -29,6 +29,8 @@
 #   browser   Chromium, and in build/web what drives it, checks the page of `fovea view` and builds it (npm)
 #   dask   a Python environment in build/interop/dask with the newest dask, distributed and dask-image; interop makes it too
 #   duckdb a Python environment in build/duckdb with DuckDB, beside which `bench/approximate.py speed` measures tables
+#   ptychography  a Python environment in build/ptychography with pty-chi and cdtools (6 GB, for PyTorch comes with what cards
+#          need), beside which `bench/ptychography_peers.py` measures
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
 
@@ -112,6 +114,10 @@ for set in "${@:-build}"; do
     duckdb)
         wanted="$wanted python3-venv"
         fetched="$fetched duckdb"
+        ;;
+    ptychography)
+        wanted="$wanted python3-venv"
+        fetched="$fetched ptychography"
         ;;
     spark)
         wanted="$wanted $java"
@@ -210,6 +216,7 @@ fetch_all() {
         dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;
         dask) make_environment build/interop/dask "distributed, dask_image, skimage" $dask || failed=1 ;;
         duckdb) make_environment build/duckdb "duckdb" duckdb || failed=1 ;;
+        ptychography) make_environment build/ptychography "ptychi, cdtools" ptychi cdtools-py || failed=1 ;;
         imagej) fetch_imagej || failed=1 ;;
         spark) make_environment build/spark "pyspark, pyarrow, pandas, skimage" $spark || failed=1 ;;
         spark4) make_environment build/spark4 "pyspark, pyarrow, pandas" $spark4 || failed=1 ;;

@@ -211,7 +211,8 @@ def diffraction(height, width):
             "frames = diffract(complex_image(1 - 0.2 * cells, rotate90(cells)), p, at)\n")
 
 
-PTYCHO = ('iterations = 3', 'iterations = 3, modes = 2, method = "lsq", group = 30', "iterations = 3, light_from = 1, background_from = 2",
+PTYCHO = ("iterations = 3", 'iterations = 3, modes = 2, method = "lsq", group = 30',
+          "iterations = 3, light_from = 1, background_from = 2",
           'iterations = 3, positions_from = 2, method = "dm"')
 
 
@@ -232,8 +233,8 @@ def waves_go_through_a_small_card_in_pieces_with_the_same_bits(folder):
     whole = compute(folder, expression, "opencl")
     assert np.array_equal(whole, compute(folder, expression, "opencl", {"FOVEA_DEVICE_MEMORY": "12M"}))
     assert "of the device, which has" in compute(folder, expression, "opencl", {"FOVEA_DEVICE_MEMORY": "1M"}, code=2)
-    near = diffraction(64, 64).replace("p, at)", "p, at, near = 3)") + "ptycho(frames, p, positions = at, iterations = 2, near = 3)"
-    compute(folder, near, "opencl")
+    near_by = diffraction(64, 64).replace("p, at)", "p, at, near = 3)")
+    compute(folder, near_by + "ptycho(frames, p, positions = at, iterations = 2, near = 3)", "opencl")
     assert "ptycho_waves" in facts(folder)["device-left"], facts(folder)
 
 
