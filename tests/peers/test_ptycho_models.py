@@ -140,10 +140,11 @@ START = make_probe(8, 0.01)
 CALLS = {"raar": 'method = "raar", beta_start = 0.75', "lsq": 'method = "lsq", group = 16, momentum = 0'}
 
 
-def compare(options, frames, part=2e-5, iterations=4, arrays=None, **settings):
+def compare(options, frames, part=2e-5, iterations=4, arrays=None, methods=CALLS, **settings):
     """Object, probe and what else is found, beside the formulas. The last change of the background is made by what was found
     after the last iteration."""
-    for method, words in CALLS.items():
+    for method in methods:
+        words = CALLS[method]
         theirs = getattr(Solver(frames, START, **settings), method)(iterations)
         call = f"ptycho(f, s{options}, positions = {text(GRID)}, {words}, iterations = {iterations}"
         given = dict(f=frames, s=START) | (arrays or {})
@@ -169,8 +170,12 @@ def a_background_that_is_not_known_follows_the_formulas():
 
 @test
 def light_of_frames_follows_the_formulas():
+    """Frames of different light contradict each other until it is found, and raar then magnifies rounding: the formulas
+    themselves, rounded to single precision in numpy, are off by up to 2e-4 where there is little light after four iterations."""
     frames = grid_frames() * np.linspace(0.7, 1.4, len(GRID))[:, None, None].astype(np.float32)
-    compare(", light_from = 2", frames, 1e-4, light_from=2)
+    compare(", light_from = 1", frames, 2e-6, iterations=1, light_from=1)
+    compare(", light_from = 2", frames, 1e-5, light_from=2, methods=["lsq"])
+    compare(", light_from = 2", frames, 1e-4, light_from=2, methods=["raar"])
     there = background_of(20)
     compare(", background = b, light_from = 1, background_from = 3", frames + there, 1e-4, arrays=dict(b=there),
             background=there, light_from=1, background_from=3)
