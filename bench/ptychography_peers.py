@@ -20,7 +20,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOVEA = ROOT / "build" / "fovea"
 PEERS = ROOT / "build" / "ptychography" / "bin" / "python"
-N, SIZE, FIELD, STEP, FRAMES, COUNTS = 128, 344, 212, 9.25, 516, 528000
+N, SIZE, FIELD, STEP, FRAMES, COUNTS = 128, 344, 212, 9.25, 516, 465000
 INNER = 72  # what is cut off for the correlation: hardly lit borders
 LSQ = 'method = "lsq", object_damping = 0.1'
 OURS = {"raar": "", "raar 0.6": "beta = 0.6", "raar 0.75": "beta = 0.75", "raar 0.9": "beta = 0.9", "dm": 'method = "dm"',
@@ -30,13 +30,13 @@ USUAL = ("raar 0.6", "raar 0.75", "raar 0.9", "lsq", "lsq 3")
 
 
 def star(n, spokes=36):
-    """A Siemens star of metal with rings that cut its spokes, four times finer than its pixels and binned."""
+    """A thin Siemens star with rings that cut its spokes, drawn four times finer than its pixels and binned."""
     y, x = (np.mgrid[:4 * n, :4 * n] + 0.5) / 4 - n / 2
     radius, angle = np.hypot(y, x), np.arctan2(y, x)
     cut = np.abs((radius + 9) % 36 - 18) < 2
     metal = ((np.sin(spokes * angle) > 0) & ~cut & (radius > 8) & (radius < 0.47 * n)).astype(float)
     metal = metal.reshape(n, 4, n, 4).mean((1, 3))
-    return np.exp((np.log(0.85) - 0.9j) * metal)
+    return np.exp((np.log(0.98) - 0.15j) * metal)
 
 
 def wave_of(radius, defocus):
@@ -77,10 +77,10 @@ def amplitudes(obj, modes, at):
 
 def simulate(folder):
     at, rng = spiral(), np.random.default_rng(20)
-    obj, modes = star(SIZE), partly_coherent(34, 84)
+    obj, modes = star(SIZE), partly_coherent(20, 140)
     clean = np.array([np.fft.fftshift(a) for a in amplitudes(obj, modes, at)])
     frames = rng.poisson(clean**2).astype(np.float32)
-    start = wave_of(36, 70) * np.sqrt(COUNTS)
+    start = wave_of(22, 120) * np.sqrt(COUNTS)
     np.save(f"{folder}/frames.npy", frames)
     np.save(f"{folder}/at.npy", at)
     np.save(f"{folder}/start.npy", start.astype(np.complex64))
@@ -249,11 +249,11 @@ def compare_halves(folder, run, name, given):
 
 
 def draw(folder, to, name):
-    """The phase, from -1.5 to 0.5 radians."""
+    """The phase, from -0.2 to 0.2 radians."""
     pathlib.Path(to).mkdir(parents=True, exist_ok=True)
     out = pathlib.Path(to).resolve() / (name.replace(" ", "-") + ".png")
     text = (f'o = remove_ramp(read("object.npy")[{N // 2}:-{N // 2}, {N // 2}:-{N // 2}])\n'
-            f'write(convert(clip((phase(o) + 1.2) * 106, 0, 255), "uint8"), "{out}")')
+            f'write(convert(clip((phase(o) + 0.2) * 637, 0, 255), "uint8"), "{out}")')
     measured((FOVEA, "run", "-q", "--overwrite", "-e", text), folder)
 
 

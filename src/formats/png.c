@@ -280,13 +280,15 @@ typedef struct {
 static fv_status check_type(const char *path, const fv_image_type *type, fv_error *error) {
     bool colour = type->ndim == 3 && !strcmp(type->axis[2], "c");
     if (type->dtype != FV_UINT8 && type->dtype != FV_UINT16 && type->dtype != FV_BOOL)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: PNG holds uint8, uint16 and bool, not %s; %s", path,
-                       fv_dtype_name(type->dtype),
-                       fv_dtype_is_integer(type->dtype) /* labels, mostly: their numbers are to stay */
-                           ? "convert(image, \"uint16\") keeps whole numbers up to 65535, colorize(labels) makes a picture of "
-                             "labels, and TIFF holds every type"
-                           : "convert(round(image), \"uint8\") keeps values from 0 to 255, and convert(rescale(image, 0, 255), "
-                             "\"uint8\") stretches what there is to them");
+        return fv_fail(
+            error, FV_ERROR_USAGE, "%s: PNG holds uint8, uint16 and bool, not %s; %s", path, fv_dtype_name(type->dtype),
+            fv_dtype_is_integer(type->dtype) /* labels, mostly: their numbers are to stay */
+                ? "convert(image, \"uint16\") keeps whole numbers up to 65535, colorize(labels) makes a picture of "
+                  "labels, and TIFF holds every type"
+                : fv_dtype_is_complex(type->dtype)
+                      ? "write amplitude(image) or phase(image), rescaled: convert(rescale(phase(image), 0, 255), \"uint8\")"
+                      : "convert(round(image), \"uint8\") keeps values from 0 to 255, and convert(rescale(image, 0, 255), "
+                        "\"uint8\") stretches what there is to them");
     if (type->ndim != 2 && !(colour && type->shape[2] >= 1 && type->shape[2] <= 4)) {
         fv_bytes axes = { 0 };
         for (int d = 0; d < type->ndim; d++)
