@@ -47,12 +47,27 @@ int64_t fv__node_reads(const fv_plan *plan, const fv_node *node, const fv_region
 
 /* ---------------------------------------------------------------- what there is to plan */
 
+/* Whether an image of which a part is needed takes no more than a part of its inputs. */
+static bool is_made_in_parts(const fv_node *node) { return !node->op || (fv__op_last_finish(node->op) < 0 && !node->op->slab); }
+
+static void find_sampled(fv_planner *p) {
+    for (int id = p->graph->nnodes - 1; id >= 0; id--) p->sampled[id] = p->alive[id];
+    for (int s = 0; s < p->graph->nsinks; s++) p->sampled[p->graph->sinks[s].value->id] = false;
+    for (int id = p->graph->nnodes - 1; id >= 0; id--) {
+        const fv_node *node = p->graph->nodes[id];
+        bool           part = node->sampling || (p->sampled[id] && is_made_in_parts(node));
+        for (int i = 0; p->alive[id] && !part && i < node->ninputs; i++)
+            if (node->in[i]) p->sampled[node->in[i]->id] = false;
+    }
+}
+
 static fv_status find_alive(fv_planner *p, fv_error *error) {
     int n = p->graph->nnodes;
     for (int s = 0; s < p->graph->nsinks; s++) p->alive[p->graph->sinks[s].value->id] = true;
     for (int id = n - 1; id >= 0; id--)
         for (int i = 0; p->alive[id] && i < p->graph->nodes[id]->ninputs; i++)
             if (p->graph->nodes[id]->in[i]) p->alive[p->graph->nodes[id]->in[i]->id] = true;
+    find_sampled(p);
     for (int id = 0; id < n; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !fv__is_source(node)) continue;
@@ -344,6 +359,7 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
     fv_planner p = { .plan = plan, .arena = arena, .graph = graph, .options = options };
     p.layouts = fv__arena_alloc(arena, n * sizeof *p.layouts);
     p.alive = fv__arena_alloc(arena, n * sizeof *p.alive);
+    p.sampled = fv__arena_alloc(arena, n * sizeof *p.sampled);
     p.counted = fv__arena_alloc(arena, n * sizeof *p.counted);
     p.costs = fv__arena_alloc(arena, n * sizeof *p.costs);
     p.gates = fv__arena_alloc(arena, n * sizeof *p.gates);

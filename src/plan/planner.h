@@ -30,6 +30,7 @@ typedef struct fv_planner {
     const fv_plan_options *options;
     fv_layout             *layouts; /* by node id, of sources */
     bool                  *alive;
+    bool                  *sampled; /* by node id: only samples are made of it, which need a part of it */
     fv_draft              *drafts;
     int                    ndrafts, capacity;
     int                    ngroups;

@@ -109,11 +109,12 @@ static double repeats(const fv_node *node, int input, const fv_plan_options *opt
     return options->chunk_ndim ? times : FV_MIN(times, fv__chunks_typical(&node->type.image));
 }
 
+/* A sample needs a part of an image, and computes what overlaps in it again rather than wait for all of it. */
 static bool store_before_halos(fv_planner *p) {
     bool changed = false;
     for (int id = 0; id < p->graph->nnodes; id++) {
         fv_node *node = p->graph->nodes[id];
-        if (!p->alive[id] || !node->op) continue;
+        if (!p->alive[id] || !node->op || p->sampled[id]) continue;
         for (int i = 0; i < node->ninputs; i++) {
             if (!fv__is_image(node->in[i]) || p->plan->stored[node->in[i]->id] || fv__is_source(node->in[i])) continue;
             double times = expansion(node, i, p->options) * repeats(node, i, p->options);
@@ -160,8 +161,8 @@ bool fv__planner_store_cut_pieces(fv_planner *p) {
         for (int k = 0; k < stage->nsteps; k++) {
             const fv_node *node = stage->steps[k].node;
             if (stage->steps[k].kind != FV_STEP_RUN || !fv__is_source(node) || !p->layouts[node->id].whole_pieces) continue;
-            if (p->plan->stored[node->id] || fv__stage_decodes(p->plan, stage, k, &p->layouts[node->id]) <= MOST_DECODES)
-                continue;
+            if (p->plan->stored[node->id] || p->sampled[node->id]) continue;
+            if (fv__stage_decodes(p->plan, stage, k, &p->layouts[node->id]) <= MOST_DECODES) continue;
             changed = store(p, node) || changed;
         }
     }

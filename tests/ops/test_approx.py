@@ -58,6 +58,16 @@ def intervals_hold_what_numpy_computes(folder):
         assert max(row["high"] - first(row), first(row) - row["low"]) <= 0.05 * first(row) * 1.0001, (call, row)
 
 
+@test
+def a_sample_does_not_wait_for_an_image_that_is_stored_as_a_whole(folder):
+    """Halos that overlap by much are worth storing, and pieces of a file that are decoded often: but not for some of the chunks."""
+    save(folder, "v.npy", waves())
+    run("run", "-q", "-e", 'read("v.npy") |> write("v.zarr", chunk = [16, 16, 16])', folder=folder)
+    for call in ('objects(v > 150, "count()", reach = 14)', "mean(median(gaussian(v, 3), 3))"):
+        done, [[row]] = values(f'v = read("v.zarr")\napprox({call}, error = 0.2)', folder)
+        assert done["tasks_run"] == row["seen"] < row["chunks"], (call, done["tasks_run"], row)
+
+
 def covered(call, error, truth, seeds, folder):
     text = f'param seed = 0\nv = read("v.npy")\napprox({call}, error = {error}, seed = seed)'
     _, (rows,) = values(text, folder, "--set", f"seed=1..{seeds}")
