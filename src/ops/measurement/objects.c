@@ -226,9 +226,10 @@ static int64_t next_bit(const uint64_t *bits, int64_t x, int64_t n, uint64_t fli
     return n;
 }
 
-static void each_stretch(search *s, visit see) {
+/* Planes from..to of the box. */
+static void each_stretch(search *s, int64_t first, int64_t last, visit see) {
     const fv__runs *r = &s->runs;
-    for (int64_t z = 0; z < r->nz; z++)
+    for (int64_t z = first; z < last; z++)
         for (int64_t y = 0; y < r->ny; y++) {
             const uint64_t *bits = fv__runs_row(r, 0, z, y);
             int64_t         row = fv__runs_joined(r, 0, z, y), from = 0, to;
@@ -268,12 +269,16 @@ static void extend(search *s, int32_t number, int64_t z, int64_t y, int64_t from
     }
 }
 
-static void number_own(search *s) {
+/* Whether there are longer ones. */
+static bool number_own(search *s) {
+    bool any = false;
     for (int64_t i = 0; i < s->runs.ncomponents; i++) {
         component *c = &s->components[i];
         for (int k = 0; k < 3; k++) c->longer = c->longer || c->high[k] - c->low[k] >= s->layout.asked->reach;
         if (c->own && !c->longer) c->slot = (int32_t)s->count++;
+        any = any || c->longer;
     }
+    return any;
 }
 
 static void count_longer(search *s, int32_t number, int64_t z, int64_t y, int64_t from, int64_t to) {
@@ -325,14 +330,16 @@ static fv_status run(fv_run *r, fv_error *error) {
     fv__runs_find(&s.runs);
     fv__runs_number(&s.runs, NULL);
     memset(s.components, 0, (size_t)s.runs.ncomponents * sizeof *s.components);
-    each_stretch(&s, extend);
-    number_own(&s);
-    each_stretch(&s, count_longer);
+    each_stretch(&s, 0, s.runs.nz, extend);
+    int     slow = s.runs.axis[0]; /* objects of the chunk have no voxel in planes before it */
+    int64_t before = slow < 0 ? 0 : s.chunk.start[slow] - s.box.start[slow];
+    int64_t planes = slow < 0 ? s.runs.nz : s.chunk.size[slow];
+    if (number_own(&s)) each_stretch(&s, before, before + planes, count_longer);
     fv__bytes_append(r->partial, &s.head, sizeof s.head);
     for (; s.first < s.count; s.first += s.capacity) {
         int64_t count = FV_MIN(s.capacity, s.count - s.first);
         for (int64_t i = 0; i < count; i++) fv__object_start(&s.layout.plan, object_at(&s, i), s.first + i + 1);
-        each_stretch(&s, gather);
+        each_stretch(&s, before, s.runs.nz, gather);
         put_objects(&s, count);
     }
     memcpy(r->partial->data, &s.head, sizeof s.head);
