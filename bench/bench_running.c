@@ -41,14 +41,14 @@ static const population populations[] = {
 };
 /* Whether all intervals of one order hold the truth. */
 static bool hold(const double *value, double truth, uint64_t seed, int64_t part) {
-    int64_t  *order = fv__sampling_order(seed, CHUNKS), look = 0;
+    int64_t  *order = fv__sampling_order(seed, CHUNKS);
     double    x[CHUNKS], y[CHUNKS];
     fv_strata strata = { 0 };
     bool      held = true;
     for (int64_t n = fv__sampling_next(0, CHUNKS); n < CHUNKS && held; n += FV_MAX(n / part, 1)) {
         fv_image_type image = { .ndim = 3 };
         fv_interval   e = { 0 };
-        fv_sample     s = { .seen = n, .population = CHUNKS, .confidence = fv__sampling_look(0.95, ++look), .seed = seed };
+        fv_sample     s = { .seen = n, .population = CHUNKS, .confidence = fv__sampling_look(0.95, n, CHUNKS), .seed = seed };
         for (int64_t i = 0; i < n; i++) x[i] = 1, y[i] = value[order[i]];
         if (fv__strata_find(&strata, &stage, &image, order, n)) s.stratum = strata.stratum;
         s.of_stratum = strata.chunks;

@@ -283,12 +283,13 @@ static void hide_unsound(const sample *s, fv_interval *e) {
     }
 }
 
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *e,
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e,
                        fv_estimates *rows) {
     sample        s = sample_of(instance, stage, node, rows);
     fv_sample_end end;
-    s.base.confidence = fv__sampling_look(s.base.confidence, look);
-    bool some = look_by_time(&s, count_there(&s), e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
+    int64_t       there = count_there(&s);
+    s.base.confidence = fv__sampling_look(s.base.confidence, there, s.base.population);
+    bool some = look_by_time(&s, there, e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
     if (some) hide_unsound(&s, e);
     release_sample(&s);
     return some;

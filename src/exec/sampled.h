@@ -22,9 +22,9 @@ fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv
 int64_t fv__sample_recorded(const fv_instance *instance, const fv_stage *stage, const fv_node *node);
 
 /* What is known of a value whose sample is not large enough yet, or that is computed exactly; false: nothing. rows: of a table,
- * to be released. It may be looked at again and again: look number k counts from 1 and has a confidence (fv__sampling_look) with
- * which all of these intervals hold at once as often as was asked for. */
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, int64_t look, fv_interval *estimate,
+ * to be released. It may be looked at again and again: all of these intervals hold at once as often as was asked for
+ * (fv__sampling_look). */
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
                        fv_estimates *rows);
 
 /* Whether the value is an estimate, and not that of all chunks. */

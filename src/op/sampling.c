@@ -1,5 +1,6 @@
 /* How the chunks of a reduction are sampled. */
 #include "op/sampling.h"
+#include "base/math.h"
 #include "op/random.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,18 @@ int64_t fv__sampling_next(int64_t size, int64_t count) {
     return FV_MIN(next, count);
 }
 
-double fv__sampling_look(double confidence, int64_t k) { return 1 - (1 - confidence) / (double)(2 * k * (k + 1)); }
+/* Epochs are sizes from one at which a sample grows by half to the next. Epoch k of n takes 2 k / (n (n + 1)) of the doubt, little
+ * at first, because a small sample does not know yet how long the tails are. Within an epoch the bound is a line that the sum of
+ * what was seen crosses at no time (Howard and others, theorem 1, with steps of 3/2), which makes it as wide as this many
+ * deviations; the confidence of one look with that width is told, from the tail of the normal distribution (Mills' ratio). */
+double fv__sampling_look(double confidence, int64_t size, int64_t count) {
+    const double tails = 0.5, step = 1.5, wide = (sqrt(sqrt(step)) + 1 / sqrt(sqrt(step))) / sqrt(2);
+    int64_t      epoch = 1, epochs = 1;
+    for (int64_t n = fv__sampling_next(0, count); n < count; n = fv__sampling_next(n, count), epochs++) epoch += size > n;
+    double doubt = (1 - confidence) * (1 - tails) * 2 * (double)epoch / (double)(epochs * (epochs + 1));
+    double z = wide * sqrt(fv__ln(2 / doubt));
+    return 1 - 2 * fv__exp(-z * z / 2) / sqrt(2 * 3.14159265358979324) * z / (z * z + 1);
+}
 
 /* Where the width rests on few chunks, as of a mask with rare objects, others like them were probably not met yet. Of values with
  * a normal distribution it rests on about a third of all. And where few are left, what these few hold is no sum of many. */

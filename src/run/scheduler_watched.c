@@ -25,7 +25,7 @@ struct fv_watched {
     int64_t  takes;
     double   seconds[2];
     int64_t  done[2]; /* in the usual order, and at random */
-    int64_t  looks, due;
+    int64_t  due;
     double   looking; /* seconds */
 };
 
@@ -120,7 +120,6 @@ static bool is_due(const fv_scheduler *s, const fv_job *job, double took) {
     if (w->marks) w->seconds[w->marks[job->task] / AT_RANDOM] += took, w->done[w->marks[job->task] / AT_RANDOM]++;
     if (!s->settings->options.progress || done < w->due || passed < PATIENCE || w->looking > SHARE * passed) return false;
     w->due = fv__sampling_next(done, state->limit);
-    w->looks++;
     return true;
 }
 
@@ -152,13 +151,13 @@ static void put(fv_scheduler *s, const fv_item *item, const fv_node *node, const
 }
 
 /* Without the mutex. */
-static void look(fv_scheduler *s, fv_item *item, int index, int64_t number) {
+static void look(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     for (int t = 0; t < stage->ntargets; t++) {
         fv_estimates rows = { 0 };
         fv_interval  e;
         if (!is_shown(item->instance, &stage->targets[t])) continue;
-        bool some = fv__sample_so_far(item->instance, stage, stage->targets[t].node, number, &e, &rows);
+        bool some = fv__sample_so_far(item->instance, stage, stage->targets[t].node, &e, &rows);
         pthread_mutex_lock(&s->mutex);
         if (some) put(s, item, stage->targets[t].node, &e, &rows);
         pthread_mutex_unlock(&s->mutex);
@@ -170,10 +169,10 @@ void fv__watched_done(fv_scheduler *s, const fv_job *job) {
     struct fv_watched *w = job->item->stages[job->stage].watched;
     double             now = fv__now();
     pthread_mutex_lock(&s->mutex);
-    int64_t number = is_due(s, job, now - job->handed) ? w->looks : 0;
+    bool due = is_due(s, job, now - job->handed);
     pthread_mutex_unlock(&s->mutex);
-    if (!number) return;
-    look(s, job->item, job->stage, number);
+    if (!due) return;
+    look(s, job->item, job->stage);
     pthread_mutex_lock(&s->mutex);
     w->looking += fv__now() - now;
     pthread_mutex_unlock(&s->mutex);
@@ -245,14 +244,13 @@ static void say_rows(const fv_node *node, const fv_estimates *rows) {
 }
 
 static void say_stage(fv_scheduler *s, const fv_item *item, int index) {
-    const fv_stage    *stage = &item->instance->plan->stages[index];
-    struct fv_watched *w = item->stages[index].watched;
+    const fv_stage *stage = &item->instance->plan->stages[index];
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_node *node = stage->targets[t].node;
         fv_estimates   rows = { 0 };
         fv_interval    e;
         if (!is_shown(item->instance, &stage->targets[t])) continue;
-        bool some = fv__sample_so_far(item->instance, stage, node, w->looks + 1, &e, &rows);
+        bool some = fv__sample_so_far(item->instance, stage, node, &e, &rows);
         if (some && node->type.kind == FV_KIND_TABLE) say_rows(node, &rows);
         if (some && node->type.kind != FV_KIND_TABLE) say_so_far(name_of(item->instance, node), &e);
         if (some) put(s, item, node, &e, &rows);
