@@ -363,7 +363,11 @@ static fv_status estimate(const sampling *s, const group *g, int v, double *x, f
     int64_t   values = (int64_t)s->ngroups * s->query.nvalues;
     double   *y = x + s->seen;
     bool      mean = function == AVG, count = function == COUNT;
-    fv_sample sample = { .seen = s->seen, .population = s->blocks, .confidence = s->within->confidence, .seed = s->within->seed };
+    fv_sample sample = { .seen = s->seen,
+                         .population = s->blocks,
+                         .confidence = s->within->confidence,
+                         .chosen = s->within->error > 0,
+                         .seed = s->within->seed };
     if (s->within->joint) sample.confidence = 1 - (1 - sample.confidence) / (double)values;
     double all = 0, in_all = 0;
     for (int64_t i = 0; i < s->seen; i++) {

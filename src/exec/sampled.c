@@ -230,6 +230,7 @@ static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_n
                                                .population = stage->ntasks,
                                                .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
                                                .confidence = sampling->confidence,
+                                               .chosen = sampling->error > 0 || sampling->absolute > 0,
                                                .seed = (uint64_t)sampling->seed,
                                                .partial = get_partial },
                                      .instance = instance,

@@ -78,6 +78,11 @@ static void bootstrap_t(const fv_sample *s, const double *x, const double *y, ra
     *high *= further;
 }
 
+/* A sample ends where its interval is narrow enough, so rather where chance has made its deviation too small: the wider by what
+ * the square of the deviation varies itself, relatively, (kurtosis - 1) / n (F. J. Anscombe, Sequential estimation, J. R. Stat.
+ * Soc. B 15, 1953). */
+static double price_of_choice(int64_t n, double informative) { return FV_MAX(1 / informative - 1 / (double)n, 0); }
+
 static fv_status estimate_plain(const fv_sample *s, const double *x, const double *y, fv_interval *e, fv_error *error) {
     int64_t n = s->seen;
     ratio   all = ratio_of(x, y, NULL, n);
@@ -103,8 +108,9 @@ static fv_status estimate_plain(const fv_sample *s, const double *x, const doubl
         free(pick);
         free(t);
     }
-    e->low = all.value - below * all.deviation * rest;
-    e->high = all.value + above * all.deviation * rest;
+    double half = all.deviation * rest * (s->chosen ? 1 + price_of_choice(n, all.informative) : 1);
+    e->low = all.value - below * half;
+    e->high = all.value + above * half;
     snprintf(e->method, sizeof e->method, resampled ? "bootstrap-t" : "student");
     return FV_OK;
 }

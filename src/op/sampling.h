@@ -42,6 +42,7 @@ typedef struct fv_sample {
     int64_t        seen, population; /* chunks */
     double         voxels;           /* of all chunks */
     double         confidence;
+    bool           chosen; /* of several sizes it has the first that is good enough */
     uint64_t       seed;
     const double  *control; /* by chunk, as the partials: what is known of it beforehand (exec/coarse_sums.h); NULL: nothing */
     const int32_t *stratum; /* by chunk, as the partials: the part of the image in which it lies (exec/strata.h); NULL: nothing */
