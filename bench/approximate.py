@@ -18,8 +18,8 @@ Speed: medians by the clock and of processor time; the files may lie in the page
 them: an offset of 100, four counts for each grey value, and noise that grows with the square root of the counts. Zstandard makes
 it 1.4 times smaller, as is usual for raw microscopy. (Data that compress well, or not at all and lie in the page cache, flatter
 the exact value, because reading a chunk is then nearly free.) The foam has bubbles 24 voxels apart. dask
-takes part if Python finds it, DuckDB if `scripts/bootstrap.sh duckdb` has fetched it; reading Parquet needs DuckDB's library for
-Fovea too (`make duckdb`). The cells have five levels, as ome-zarr-py writes them, and take 14 GB, the foam 7 GB.
+takes part if `scripts/bootstrap.sh dask` has fetched it, DuckDB after `scripts/bootstrap.sh duckdb`; reading Parquet needs DuckDB's
+library for Fovea too (`make duckdb`). 0 for GB or SIDE leaves the cells or the foam out. The cells have five levels, as ome-zarr-py writes them, and take 14 GB, the foam 7 GB.
 """
 import json
 import os
@@ -213,18 +213,16 @@ def make(fovea, folder, gigabytes, side):
                     f'convert(v + sqrt(v) * 2 * ({normal} - 1.5), "uint16") |> '
                     f'write("{cells}", chunk = [32, 256, 256], levels = 5, version = "0.4")',
              foam: f'phantom("foam", [{side}, {side}, {side}], size = 24) |> '
-                   f'write("{foam}", chunk = [64, 128, 128], version = "0.4", levels = 1)'}
+                   f'write("{foam}", chunk = [64, 64, 64], version = "0.4", levels = 1)'}
     for name, text in texts.items():
-        if not pathlib.Path(folder, name).exists():
+        wanted = gigabytes if name == cells else side
+        if wanted and not pathlib.Path(folder, name).exists():
             subprocess.run([fovea, "run", "-q", "--memory", "2G", "-e", text], cwd=folder, check=True)
             shutil.rmtree(pathlib.Path(folder, ".fovea"), ignore_errors=True)
 
 
-DUCKDB = pathlib.Path(__file__).resolve().parent.parent / "build" / "duckdb" / "bin" / "python"
-
-
-def imports(words):
-    return subprocess.run([sys.executable, "-c", "import " + words], capture_output=True).returncode == 0
+BUILD = pathlib.Path(__file__).resolve().parent.parent / "build"
+DUCKDB, DASK = BUILD / "duckdb" / "bin" / "python", BUILD / "interop" / "dask" / "bin" / "python"
 
 
 def python(script, folder, program=sys.executable):
@@ -249,29 +247,56 @@ def show(title, ways, turns):
 
 def speed(fovea, folder, gigabytes, side, turns):
     make(fovea, folder, gigabytes, side)
-    planes, cells, foam = names(gigabytes, side)
-
-    def run(text, *options):
-        return lambda: next(value for key, value in fovea_json(fovea, text, folder, "--fresh", *options)["values"][0][0].items()
-                            if key not in ("item", "path", "longer"))
-
-    read = f'v = read("{cells}")\n'
-    ways = {"mean, exact": run(read + "mean(v)"), "mean to 1 %": run(read + "approx(mean(v), error = 0.01)"),
-            "median, exact": run(read + "quantile(v, 0.5)"),
-            "median to 1 %": run(read + "approx(quantile(v, 0.5), error = 0.01)")}
-    if imports("dask.array, zarr"):
-        script = f"import dask.array as d\nprint(float(d.from_zarr('{cells}', '0').mean().compute(scheduler='threads')))"
-        ways["mean, dask, exact"] = lambda: python(script, folder)
-    stored = sum(file.stat().st_size for file in pathlib.Path(folder, cells, "0").rglob("*") if file.is_file())
-    show(f"cells, {planes / 512:.1f} GiB of uint16, {stored / 2**30:.1f} GiB on disk without its pyramid", ways, turns)
-    read = f'm = read("{foam}") < 100\n'
-    show(f"foam, {side} cubed, mean volume of its bubbles",
-         {"exact": run(read + 'group(measure(label(m)), "", "mean(volume)")'),
-          "to 2 %": run(read + 'approx(objects(m, "mean(volume)", reach = 44), error = 0.02)', "--chunk", "128x128x128")}, turns)
+    if not DASK.exists():
+        print("\ndask skipped: `scripts/bootstrap.sh dask` fetches it")
+    if gigabytes:
+        speed_cells(fovea, folder, gigabytes, turns)
+    if side:
+        speed_foam(fovea, folder, side, turns)
     if DUCKDB.exists():
         tables(fovea, folder, turns)
     else:
         print("\nDuckDB skipped: `scripts/bootstrap.sh duckdb` fetches it")
+
+
+def value_of(fovea, folder, text, *options):
+    def first():
+        row = fovea_json(fovea, text, folder, "--fresh", "--memory", "4G", *options)["values"][0][0]
+        return next(value for key, value in row.items() if key not in ("item", "path", "longer"))
+    return first
+
+
+def dask(script, folder):
+    return lambda: python("import dask, dask.array as d\ndask.config.set(scheduler='threads')\n" + script, folder, DASK)
+
+
+def speed_cells(fovea, folder, gigabytes, turns):
+    planes, cells, _ = names(gigabytes, 0)
+    read = f'v = read("{cells}")\n'
+    ways = {"mean, exact": value_of(fovea, folder, read + "mean(v)"),
+            "mean to 1 %": value_of(fovea, folder, read + "approx(mean(v), error = 0.01)"),
+            "median, exact": value_of(fovea, folder, read + "quantile(v, 0.5)"),
+            "median to 1 %": value_of(fovea, folder, read + "approx(quantile(v, 0.5), error = 0.01)")}
+    if DASK.exists():
+        read = f"v = d.from_zarr('{cells}', '0')\n"
+        ways["mean, dask, exact"] = dask(read + "print(float(v.mean()))", folder)
+        ways["median, dask, exact"] = dask(read + "n = d.bincount(v.ravel(), minlength=65536).compute().cumsum()\n"
+                                                  "print(int(n.searchsorted((n[-1] + 1) // 2)))", folder)
+    stored = sum(file.stat().st_size for file in pathlib.Path(folder, cells, "0").rglob("*") if file.is_file())
+    show(f"cells, {planes / 512:.1f} GiB of uint16, {stored / 2**30:.1f} GiB on disk without its pyramid", ways, turns)
+
+
+def speed_foam(fovea, folder, side, turns):
+    """dask-image keeps the labels of all blocks in memory: more than a machine has, from 1,000 cubed on."""
+    foam = names(0, side)[2]
+    read = f'm = read("{foam}") < 100\n'
+    ways = {"exact": value_of(fovea, folder, read + 'group(measure(label(m)), "", "mean(volume)")'),
+            "to 2 %": value_of(fovea, folder, read + 'approx(objects(m, "mean(volume)", reach = 48), error = 0.02)',
+                               "--chunk", "128x128x128")}
+    if DASK.exists() and side < 1000:
+        ways["dask-image, exact"] = dask(f"from dask_image.ndmeasure import label\nm = d.from_zarr('{foam}', '0') < 100\n"
+                                         "n, s = dask.compute(label(m)[1], m.sum())\nprint(s / n)", folder)
+    show(f"foam, {side} cubed, mean volume of its bubbles", ways, turns)
 
 
 def tables(fovea, folder, turns):

@@ -27,7 +27,7 @@
 #   spark  Java, and a Python environment in build/spark with Spark (600 MB); where they cannot be had, its tests are skipped.
 #          interop also makes one with the next version of Spark, in build/spark4
 #   browser   Chromium, and in build/web what drives it, checks the page of `fovea view` and builds it (npm)
-#   dask   a Python environment in build/interop/dask with the newest dask, distributed and dask-image; interop makes it too
+#   dask   a Python environment in build/interop/dask with the newest dask, distributed, dask-image and zarr; interop makes it too
 #   duckdb a Python environment in build/duckdb with DuckDB, beside which `bench/approximate.py speed` measures tables
 #   ptychography  a Python environment in build/ptychography with pty-chi and cdtools (6 GB, for PyTorch comes with what cards
 #          need), beside which `bench/ptychography_peers.py` measures
@@ -44,7 +44,7 @@ pypi="zarr ome-zarr-models pyarrow pandas"
 moto="moto[s3,server] boto3"
 napari="zarr ome-zarr-models ome-zarr tensorstore neuroglancer napari[pyqt5] napari-ome-zarr"
 dataframes="pandas pyarrow polars dask[array,dataframe] pyspark==3.5.*"
-dask="dask[array,distributed] dask-image scikit-image"
+dask="dask[array,distributed] dask-image scikit-image zarr"
 imagej=net.imagej:ij:1.54p
 newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox simpleitk pytest hypothesis pooch"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
@@ -214,7 +214,7 @@ fetch_all() {
         moto) make_environment build/interop/moto "moto, boto3" $moto || failed=1 ;;
         napari) make_environment build/interop/napari "napari_ome_zarr, tensorstore, neuroglancer, qtpy" $napari || failed=1 ;;
         dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;
-        dask) make_environment build/interop/dask "distributed, dask_image, skimage" $dask || failed=1 ;;
+        dask) make_environment build/interop/dask "distributed, dask_image, skimage, zarr" $dask || failed=1 ;;
         duckdb) make_environment build/duckdb "duckdb" duckdb || failed=1 ;;
         ptychography) make_environment build/ptychography "ptychi, cdtools" ptychi cdtools-py || failed=1 ;;
         imagej) fetch_imagej || failed=1 ;;
