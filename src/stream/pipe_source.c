@@ -10,6 +10,7 @@
 #include "base/take.h"
 #include "stream/frame.h"
 #include "stream/frame_body.h"
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -97,8 +98,22 @@ static int split_headers(char *text, fv_header *headers, const char **key, int64
     return n;
 }
 
+/* Lines of headers begin with a name and a colon. What does not is a file of another kind: nobody waits for the end of its
+ * headers. */
+static bool may_be_headed(const uint8_t *bytes, size_t size) {
+    size_t n = 0;
+    while (n < size && (isalnum(bytes[n]) || bytes[n] == '-')) n++;
+    return n == size || (n && bytes[n] == ':');
+}
+
 static fv_status take_headed(pipe_source *s, fv_error *error) {
     const char *text = (const char *)s->bytes.data;
+    if (!may_be_headed(s->bytes.data, s->bytes.size))
+        return fv_fail(
+            error, FV_ERROR_INPUT,
+            "frame %lld of standard input is neither an NPY file nor begins with lines as \"fovea-bytes: 524288\"; files "
+            "of other formats are taken from a folder (watch:FOLDER)",
+            (long long)s->number);
     const char *blank = memmem(text, s->bytes.size, "\n\n", 2);
     s->wanted = s->bytes.size + 1;
     if (!blank && s->bytes.size > LONGEST_HEADERS)

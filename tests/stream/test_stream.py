@@ -533,7 +533,8 @@ def what_came_before_standard_input_broke_off_is_done(folder):
     images = frames(3)
     whole = b"".join(npy(image) for image in images)
     (pathlib.Path(folder) / "p.fov").write_text('s = read("w/*.npy")\nwrite(mean(s), "means.csv")\n')
-    for rest, why in ((npy(images[0])[:-9], "ends in the middle of frame 3"), (b"fovea-bytes: -1\n\n", "frame 3 of standard")):
+    for rest, why in ((npy(images[0])[:-9], "ends in the middle of frame 3"), (b"fovea-bytes: -1\n\n", "frame 3 of standard"),
+                      (b"II*\0", "frame 3 of standard input is neither an NPY file nor"), (b"shape=8\n", "frame 3 of standard")):
         done = subprocess.run([FOVEA, "stream", "p.fov", "--bind", "s=-"], cwd=folder, input=whole + rest, check=False,
                               capture_output=True, timeout=600)
         assert done.returncode == 2 and why in done.stderr.decode(), done
