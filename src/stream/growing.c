@@ -238,8 +238,11 @@ static fv_status put(fv_growing *g, fv_scan_file *scan, const fv_frame *frame, c
         *why = fv__sprintf("it has an axis %s already, or too many; --scan takes a new one, such as t or z", g->options.axis);
     else if (!same_shape(&scan->type, type))
         *why = fv__sprintf("it has another shape or type than the first frame of its scan %s", scan->name);
-    else if (scan->queued || (scan->length && frame->index >= scan->length))
+    else if (scan->queued)
         *why = fv__sprintf("it comes too late: its scan %s is complete", scan->name);
+    else if (scan->length && frame->index >= scan->length)
+        *why = fv__sprintf("its number is %lld, and the %lld frames of its scan %s have the numbers 0 to %lld",
+                           (long long)frame->index, (long long)scan->length, scan->name, (long long)scan->length - 1);
     else if (!fv__mul(frame->index, bytes, &offset) || offset > (int64_t)1 << 50)
         *why = fv__sprintf("its number %lld is too large", (long long)frame->index);
     else if (!isnan(frame->angle) && frame->index >= FV_MOST_ANGLES)
@@ -304,8 +307,9 @@ fv_scan_file *fv__growing_ready(fv_growing *g, bool over, bool *preview) {
         if ((scan->length && scan->have_count >= scan->length) || silent || over) {
             if (!scan->length) scan->length = scan->most;
             if (scan->have_count < scan->length)
-                fv__log("fovea: scan %s: %lld of %lld frames never came; they count as zeros", scan->name,
-                        (long long)(scan->length - scan->have_count), (long long)scan->length);
+                fv__log("fovea: scan %s: %lld of %lld frames never came, first of all number %lld; they count as zeros",
+                        scan->name, (long long)(scan->length - scan->have_count), (long long)scan->length,
+                        (long long)scan->planes);
             scan->queued = true;
             return scan;
         }

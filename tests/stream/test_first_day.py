@@ -70,4 +70,12 @@ def an_axis_that_frames_have_is_told(folder):
     assert "--scan AXIS" in told, told
 
 
+@test
+def files_that_count_from_one_are_told_that_numbers_begin_with_zero(folder):
+    begin(folder, "s_1.tif", "s_2.tif")
+    told = stream(folder, "--bind", "scans=watch:incoming", "--scan", "z", "--count", "2", "--once")
+    assert "1 of 2 frames never came, first of all number 0" in told, told
+    assert "s_2.tif: its number is 2, and the 2 frames of its scan s have the numbers 0 to 1" in told, told
+
+
 main()
