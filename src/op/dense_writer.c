@@ -68,9 +68,7 @@ fv_block fv__block_as(const fv_block *block, fv_dtype dtype, void *memory) {
 }
 
 /* Of the file with the voxels; the caller frees. */
-static char *path_of(const writer *w) {
-    return w->part ? fv__sprintf("%s/%s", w->base.path, w->part) : fv__strdup(w->base.path);
-}
+static char *path_of(const writer *w) { return w->part ? fv__sprintf("%s/%s", w->base.path, w->part) : fv__strdup(w->base.path); }
 
 static fv_status open_once(writer *w, fv_error *error) {
     pthread_mutex_lock(&w->mutex);

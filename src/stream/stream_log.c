@@ -32,10 +32,10 @@ struct fv_stream_log {
     int64_t          length;   /* of its records */
     int64_t          reserved; /* bytes of the file: behind the records are zeros */
     uint64_t         number;   /* of the last batch */
-    fv_stream_tables tables; /* rows that wait; and where files of lines end */
-    fv_stream_tables ready;  /* rows that are on their way to the tables */
-    uint64_t         until;  /* up to this batch; 0: none are */
-    fv_lease       **leases; /* of files of lines, which one stream at a time writes */
+    fv_stream_tables tables;   /* rows that wait; and where files of lines end */
+    fv_stream_tables ready;    /* rows that are on their way to the tables */
+    uint64_t         until;    /* up to this batch; 0: none are */
+    fv_lease       **leases;   /* of files of lines, which one stream at a time writes */
     char           **leased;
     int              nleases;
     fv_bytes         scratch;
