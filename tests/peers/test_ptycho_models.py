@@ -238,7 +238,8 @@ def frames_are_moved_by_all_methods():
     true = [(2.5 + y, 2.5 + x) for y, x in raster(4)]
     told = [(y + dy, x + dx) for (y, x), (dy, dx) in zip(true, rng.uniform(-2, 2, (len(true), 2)))]
     frames = frames_of(make_object(N + SIZE + 6), make_probe(), true)
-    for words in ('method = "raar"', 'method = "lsq", group = 18', 'method = "raar", modes = 2, near = 0'):
+    for words in ('method = "raar"', 'method = "dm", subpixel = 16', 'method = "lsq", group = 18',
+                  'method = "raar", modes = 2, near = 0'):
         found = run(f'ptycho(f, s, positions = {text(told)}, {words}, iterations = 150, positions_from = 5, '
                     'output = "positions")', table=True, f=frames, s=make_probe())
         off = np.column_stack([found["y"], found["x"]]) - np.array(true)
