@@ -582,6 +582,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
             complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
+        if (status == FV_OK && item->stages[job->stage].sampled) fv__sampled_done(s, job);
         if (status == FV_OK && item->stages[job->stage].watched) fv__watched_done(s, job);
         job->facts.key = fv__task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;

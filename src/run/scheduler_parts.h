@@ -168,6 +168,7 @@ void fv__order_by_weight(const double *weights, int64_t first, int64_t count, in
 /* ---- scheduler_sampled.c: stages of which a part of the tasks may be enough ---- */
 void fv__sampled_begin(fv_scheduler *scheduler, fv_item *item, int stage);
 bool fv__sampled_take(fv_scheduler *scheduler, fv_item *item, int stage, int64_t *task); /* false: none, at least now */
+void fv__sampled_done(fv_scheduler *scheduler, const fv_job *job);
 bool fv__sampled_at_end(const fv_stage_state *state); /* all that were handed out are back, and it is time to look at them */
 /* Without the mutex, after the end of the stage has run: whether it was the last. If not, more tasks are handed out. */
 bool fv__sampled_ended(fv_scheduler *scheduler, fv_item *item, int stage);

@@ -10,6 +10,7 @@ typedef struct fv_sampled {
     int64_t  next, limit; /* handed out, and to be handed out before the sample is looked at */
     double   deadline;    /* 0: none */
     double   started;
+    double   longest; /* seconds of a task, of late */
 } fv_sampled;
 
 /* A file that the value is made of and that is read from its start on whatever is asked of it; NULL: there is none. */
@@ -76,13 +77,23 @@ void fv__sampled_free(fv_sampled *sampled) {
     free(sampled);
 }
 
-/* One that would be over too late is not begun; the first one always is. */
+void fv__sampled_done(fv_scheduler *s, const fv_job *job) {
+    const double forgotten = 0.8; /* from one task to the next */
+    fv_sampled  *sampled = job->item->stages[job->stage].sampled;
+    double       took = fv__now() - job->handed;
+    pthread_mutex_lock(&s->mutex);
+    sampled->longest = FV_MAX(took, forgotten * sampled->longest);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* One that would be over too late is not begun, even if it takes as long as the longest of late: on a busy machine some take much
+ * longer than others. The first one always is. */
 static bool in_time(const fv_scheduler *s, const fv_stage_state *state, const fv_sampled *sampled) {
     double now = fv__now();
     if (!sampled->deadline || !sampled->next) return true;
     int64_t done = state->done - state->found;
     double  each = done ? (now - sampled->started) / (double)done * FV_MIN(workers_of(s), (double)done) : 0;
-    return now + 1.25 * each + reserve_of(s, sampled) <= sampled->deadline;
+    return now + FV_MAX(1.25 * each, sampled->longest) + reserve_of(s, sampled) <= sampled->deadline;
 }
 
 bool fv__sampled_take(fv_scheduler *s, fv_item *item, int index, int64_t *task) {
