@@ -284,8 +284,7 @@ static void hide_unsound(const sample *s, fv_interval *e) {
     }
 }
 
-bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e,
-                       fv_estimates *rows) {
+bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_estimates *rows) {
     sample        s = sample_of(instance, stage, node, rows);
     fv_sample_end end;
     int64_t       there = count_there(&s);

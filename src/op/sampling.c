@@ -54,10 +54,10 @@ int64_t fv__sampling_next(int64_t size, int64_t count) {
     return FV_MIN(next, count);
 }
 
-/* Epochs are sizes from one at which a sample grows by half to the next. Epoch k of n takes 2 k / (n (n + 1)) of the doubt, little
- * at first, because a small sample does not know yet how long the tails are. Within an epoch the bound is a line that the sum of
- * what was seen crosses at no time (Howard and others, theorem 1, with steps of 3/2), which makes it as wide as this many
- * deviations; the confidence of one look with that width is told, from the tail of the normal distribution (Mills' ratio). */
+/* An epoch is what lies between two sizes at which a sample is looked at. Epoch k of n takes 2 k / (n (n + 1)) of the doubt,
+ * little at first, because a small sample does not know yet how long the tails are. Within an epoch the bound is a line that the
+ * sum of what was seen crosses at no time (Howard and others, theorem 1, with steps of 3/2): it is z deviations wide. What is
+ * told is the confidence of a single look that is as wide, from the tail of the normal distribution (Mills' ratio). */
 double fv__sampling_look(double confidence, int64_t size, int64_t count) {
     const double tails = 0.5, step = 1.5, wide = (sqrt(sqrt(step)) + 1 / sqrt(sqrt(step))) / sqrt(2);
     int64_t      epoch = 1, epochs = 1;

@@ -115,9 +115,9 @@ const fv_estimator *fv__op_estimator(const fv_op *op);
 int64_t *fv__sampling_order(uint64_t seed, int64_t count);
 /* The size at which a sample that has this size already is looked at next, at most count. */
 int64_t fv__sampling_next(int64_t size, int64_t count);
-/* The confidence of an interval of so many of all chunks that is one of many: all that are shown while a sample grows hold at once
- * as often as was asked for, at whatever sizes it is looked at. They take half of the doubt; the other half is for heavy tails, of
- * which small samples know too little. */
+/* The confidence of an interval that is one of many, of so many of all chunks: all that are shown while a sample grows hold at
+ * once as often as was asked for, at whatever sizes it is looked at. They take half of the doubt; the other half is for heavy
+ * tails, of which small samples know too little. */
 double fv__sampling_look(double confidence, int64_t size, int64_t count);
 /* The table with columns NAME_low and NAME_high behind each estimated one, and at the end how much was seen. */
 fv_status fv__sampling_table(const fv_table_type *exact, int plain, fv_table_type *out, fv_error *error);

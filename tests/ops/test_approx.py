@@ -60,7 +60,7 @@ def intervals_hold_what_numpy_computes(folder):
 
 @test
 def a_sample_does_not_wait_for_an_image_that_is_stored_as_a_whole(folder):
-    """Halos that overlap by much are worth storing, and pieces of a file that are decoded often: but not for some of the chunks."""
+    """What halos overlap in and pieces of files that are decoded often are worth storing, but not for some of the chunks."""
     save(folder, "v.npy", waves())
     run("run", "-q", "-e", 'read("v.npy") |> write("v.zarr", chunk = [16, 16, 16])', folder=folder)
     for call in ('objects(v > 150, "count()", reach = 14)', "mean(median(gaussian(v, 3), 3))"):
