@@ -19,8 +19,8 @@ them: an offset of 100, four counts for each grey value, and noise that grows wi
 it 1.4 times smaller, as is usual for raw microscopy. (Data that compress well, or not at all and lie in the page cache, flatter
 the exact value, because reading a chunk is then nearly free.) The foam has bubbles 24 voxels apart. dask
 takes part if `scripts/bootstrap.sh dask` has fetched it, DuckDB after `scripts/bootstrap.sh duckdb`; Fovea reads Parquet with
-DuckDB's library (`make duckdb`). The cells have five levels, as ome-zarr-py writes them, and take 14 GB, the foam 7 GB. 0 for GB or
-SIDE leaves the cells or the foam out.
+DuckDB's library (`make duckdb`). The cells have five levels, as ome-zarr-py writes them, and take 14 GB, the foam 7 GB. 0 for GB
+or SIDE leaves the cells or the foam out.
 """
 import json
 import os
