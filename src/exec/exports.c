@@ -130,5 +130,5 @@ static fv_status piece(const fv_handed *handed, const fv_export *table, int64_t 
 }
 
 void fv__exports_init(fv_exports *exports, const fv_bindings *bindings, fv_store *store) {
-    *exports = (fv_exports){ .base = { find, fetch, piece }, .bindings = bindings, .store = store };
+    *exports = (fv_exports){ .base = { .find = find, .fetch = fetch, .piece = piece }, .bindings = bindings, .store = store };
 }

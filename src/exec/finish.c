@@ -213,7 +213,8 @@ static fv_status put_estimated_rows(finishing *f, const fv_estimates *e, fv_erro
         const fv_interval *of = e->interval + r * e->nvalues;
         fv_cell           *cell;
         if ((status = fv__row_writer_next(&writer, &cell, error)) != FV_OK) break;
-        for (int c = 0; c < e->nplain; c++) *cell++ = e->plain[r * e->nplain + c];
+        for (int c = 0; c < e->nplain; c++)
+            fv__row_writer_copy(&writer, f->node->type.table->column[c].kind, cell++, e->plain[r * e->nplain + c]);
         for (int v = 0; v < e->nvalues; v++) {
             (cell++)->real = of[v].value;
             (cell++)->real = of[v].low;

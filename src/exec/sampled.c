@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/take.h"
 #include "exec/coarse_sums.h"
+#include "exec/sampled_items.h"
 #include "exec/strata.h"
 #include "op/format.h"
 #include <stdio.h>
@@ -21,16 +22,26 @@ bool fv__stage_after_sample(const fv_stage *stage) {
 /* ---------------------------------------------------------------- partials in the order of the sample */
 
 typedef struct sample {
-    fv_sample       base;
-    fv_instance    *instance;
-    const fv_stage *stage;
-    const fv_node  *node;
-    int64_t        *order;
-    fv_blob         held;
-    fv_estimates   *rows; /* of a table; NULL: the value is a number */
-    double         *control;
-    fv_strata       strata;
+    fv_sample        base;
+    fv_instance     *instance;
+    const fv_stage  *stage;
+    const fv_node   *node;
+    int64_t         *order;
+    fv_blob          held;
+    fv_sampled_items items; /* in place of chunks, where from is set */
+    fv_estimates    *rows; /* of a table; NULL: the value is a number */
+    double          *control;
+    fv_strata        strata;
 } sample;
+
+/* The rows of items that a value is made of; NULL: it is made of an image, and its units are chunks. */
+static const fv_gathered *items_of(const fv_node *node) {
+    return node->ninputs && node->in[0] ? fv__gathered_of(node->in[0]) : NULL;
+}
+
+static int64_t population_of(const fv_stage *stage, const fv_node *node) {
+    return items_of(node) ? fv__sampled_items_population(items_of(node)) : stage->ntasks;
+}
 
 static fv_hash partial_key(const sample *s, int64_t i, double *voxels) {
     int64_t   index;
@@ -53,9 +64,17 @@ static fv_status get_partial(fv_sample *base, int64_t i, const void **data, size
     return FV_OK;
 }
 
+static fv_status get_item(fv_sample *base, int64_t i, const void **data, size_t *size, double *one, fv_error *error) {
+    (void)error;
+    fv__sampled_items_rows(&((sample *)base)->items, ((sample *)base)->order[i], data, size);
+    *one = 1;
+    return FV_OK;
+}
+
 /* So many of the first ones are there. */
 static int64_t count_there(const sample *s) {
     int64_t n = 0;
+    if (s->items.from) return fv__sampled_items_there(&s->items, s->order);
     while (n < s->stage->ntasks && fv__store_has(s->instance->context->store, partial_key(s, n, NULL))) n++;
     return n;
 }
@@ -64,30 +83,44 @@ static int64_t count_there(const sample *s) {
  * How large such a sample is does not follow from the data. It is written beside the run's manifest before anything is computed
  * from it: whoever goes on after a kill, or runs the same text again without the store, takes the same sample. */
 
+static char *items_path(const fv_context *context, int64_t seed) {
+    return fv__sprintf("%s/" FV_SAMPLES_FOLDER "/items-%lld", context->run_folder, (long long)seed);
+}
+
 static char *sample_path(const fv_instance *instance, const fv_stage *stage, const fv_node *node) {
     char name[33];
     if (!instance->context->run_folder) return NULL;
+    if (items_of(node)) return items_path(instance->context, node->sampling->seed); /* its key follows from the items there are */
     fv__hash_format(fv__key_result(node, 0, &stage->lattice, 0), name);
     return fv__sprintf("%s/" FV_SAMPLES_FOLDER "/%s", instance->context->run_folder, name);
 }
 
-int64_t fv__sample_recorded(const fv_instance *instance, const fv_stage *stage, const fv_node *node) {
-    char     *path = node->sampling->time ? sample_path(instance, stage, node) : NULL;
+static int64_t read_recorded(char *path_take) {
+    char     *path = path_take;
     fv_bytes  text = { 0 };
     long long seen = 0;
-    if (path && fv__file_read_all(path, 256, &text, NULL) == FV_OK && sscanf((char *)text.data, "%lld chunks", &seen) != 1)
+    if (path && fv__file_read_all(path, 256, &text, NULL) == FV_OK && sscanf((char *)text.data, "%lld ", &seen) != 1)
         seen = 0;
     fv__bytes_release(&text);
     free(path);
-    return seen > 0 && seen <= stage->ntasks ? seen : 0;
+    return FV_MAX(seen, 0);
+}
+
+int64_t fv__sample_recorded(const fv_instance *instance, const fv_stage *stage, const fv_node *node) {
+    int64_t seen = read_recorded(node->sampling->time ? sample_path(instance, stage, node) : NULL);
+    return seen <= population_of(stage, node) ? seen : 0;
+}
+
+int64_t fv__items_recorded(const fv_context *context, int64_t seed) {
+    return read_recorded(context->run_folder ? items_path(context, seed) : NULL);
 }
 
 static fv_status record_sample(const sample *s, int64_t seen, fv_error *error) {
     char *path = sample_path(s->instance, s->stage, s->node);
     if (!path) return FV_OK;
     char     *folder = fv__path_inside(s->instance->context->run_folder, FV_SAMPLES_FOLDER), line[128];
-    int       size = snprintf(line, sizeof line, "%lld chunks of %lld, %s\n", (long long)seen, (long long)s->base.population,
-                              fv__node_label(s->node));
+    int       size = snprintf(line, sizeof line, "%lld %s of %lld, %s\n", (long long)seen, s->items.from ? "items" : "chunks",
+                              (long long)s->base.population, fv__node_label(s->node));
     fv_status status = fv__path_make_folders(folder, error);
     if (status == FV_OK) status = fv__file_write_all(path, line, (size_t)FV_MIN(size, (int)sizeof line - 1), true, error);
     free(folder);
@@ -189,7 +222,9 @@ static fv_status estimate_number(sample *s, fv_interval *e, fv_error *error) {
 
 /* Where chunks lie; a sample whose chunks make up no parts is taken as it is. */
 static void find_strata(sample *s) {
-    bool some = fv__strata_find(&s->strata, s->stage, &s->node->in_type[0]->image, s->order, s->base.seen);
+    bool some = s->items.from
+                    ? fv__sampled_items_strata(&s->items, s->order, s->base.seen, &s->strata)
+                    : fv__strata_find(&s->strata, s->stage, &s->node->in_type[0]->image, s->order, s->base.seen);
     s->base.stratum = some ? s->strata.stratum : NULL;
     s->base.of_stratum = s->strata.chunks;
     s->base.strata = s->strata.count;
@@ -222,28 +257,33 @@ static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_samp
     return FV_OK;
 }
 
-static sample sample_of(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_estimates *rows) {
+static fv_status begin_sample(sample *s, fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_estimates *rows,
+                              fv_error *error) {
     const fv_sampling *sampling = sampling_of(node);
-    sample             s = (sample){ .base = { .op = node->op,
-                                               .params = node->params,
-                                               .out = &node->type,
-                                               .population = stage->ntasks,
-                                               .voxels = (double)fv_image_type_voxels(&node->in_type[0]->image),
-                                               .confidence = sampling->confidence,
-                                               .chosen = sampling->error > 0 || sampling->absolute > 0,
-                                               .seed = (uint64_t)sampling->seed,
-                                               .partial = get_partial },
-                                     .instance = instance,
-                                     .stage = stage,
-                                     .node = node,
-                                     .order = fv__sampling_order((uint64_t)sampling->seed, stage->ntasks),
-                                     .rows = node->type.kind == FV_KIND_TABLE ? rows : NULL };
-    memcpy(s.base.in, node->in_type, sizeof s.base.in);
-    return s;
+    const fv_gathered *items = items_of(node);
+    int64_t            population = population_of(stage, node);
+    *s = (sample){ .base = { .op = node->op,
+                             .params = node->params,
+                             .out = &node->type,
+                             .population = population,
+                             .voxels = items ? (double)population : (double)fv_image_type_voxels(&node->in_type[0]->image),
+                             .confidence = sampling->confidence,
+                             .chosen = sampling->error > 0 || sampling->absolute > 0,
+                             .seed = (uint64_t)sampling->seed,
+                             .partial = items ? get_item : get_partial },
+                   .instance = instance,
+                   .stage = stage,
+                   .node = node,
+                   .rows = node->type.kind == FV_KIND_TABLE ? rows : NULL };
+    memcpy(s->base.in, node->in_type, sizeof s->base.in);
+    if (items) FV_TRY(fv__sampled_items_load(&s->items, items, error));
+    s->order = fv__sampling_order((uint64_t)sampling->seed, population);
+    return FV_OK;
 }
 
 static void release_sample(sample *s) {
     fv__strata_release(&s->strata);
+    if (s->items.from) fv__sampled_items_release(&s->items);
     free(s->control);
     free(s->order);
 }
@@ -267,7 +307,8 @@ static fv_status end_of_time(sample *s, int64_t there, fv_interval *e, fv_sample
 
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_estimates *rows,
                           fv_sample_end *end, fv_error *error) {
-    sample    s = sample_of(instance, stage, node, rows);
+    sample s;
+    FV_TRY(begin_sample(&s, instance, stage, node, rows, error));
     fv_status status = (node->sampling->time ? end_of_time : look_by_error)(&s, count_there(&s), e, end, error);
     if (status == FV_OK && *end == FV_SAMPLE_ALL && s.rows) status = estimate(&s, s.base.population, e, error);
     release_sample(&s);
@@ -285,9 +326,10 @@ static void hide_unsound(const sample *s, fv_interval *e) {
 }
 
 bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *e, fv_estimates *rows) {
-    sample        s = sample_of(instance, stage, node, rows);
+    sample        s;
     fv_sample_end end;
-    int64_t       there = count_there(&s);
+    if (begin_sample(&s, instance, stage, node, rows, NULL) != FV_OK) return false;
+    int64_t there = count_there(&s);
     s.base.confidence = fv__sampling_look(s.base.confidence, there, s.base.population);
     bool some = look_by_time(&s, there, e, &end, NULL) == FV_OK && end == FV_SAMPLE_ESTIMATE;
     if (some) hide_unsound(&s, e);
@@ -319,5 +361,24 @@ fv_status fv__instance_estimate(fv_instance *instance, const fv_node *node, fv_i
     e->confidence = node->sampling->confidence;
     e->seen = e->population = first_stage(instance, node)->ntasks;
     snprintf(e->method, sizeof e->method, "exact");
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- items */
+
+fv_status fv__items_suffice(fv_instance *instance, bool *enough, fv_error *error) {
+    *enough = true;
+    for (int id = 0; id < instance->graph->nnodes && *enough; id++) {
+        const fv_node *node = instance->graph->nodes[id];
+        int            stage = node->op ? instance->plan->pass_stage[id][0] : -1;
+        if (!node->sampling || stage < 0 || !items_of(node)) continue;
+        fv_estimates  rows = { 0 };
+        fv_interval   e;
+        fv_sample_end end;
+        fv_status     status = fv__sample_look(instance, &instance->plan->stages[stage], node, &e, &rows, &end, error);
+        fv__estimates_release(&rows);
+        if (status != FV_OK) return status;
+        *enough = end != FV_SAMPLE_MORE;
+    }
     return FV_OK;
 }

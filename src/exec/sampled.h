@@ -27,6 +27,11 @@ int64_t fv__sample_recorded(const fv_instance *instance, const fv_stage *stage, 
 bool fv__sample_so_far(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
                        fv_estimates *rows);
 
+/* How many items the sample of this seed had when its time was over; 0: not yet. */
+int64_t fv__items_recorded(const fv_context *context, int64_t seed);
+/* Whether the items that are there are enough for all values of the run that are estimated from some of them. */
+fv_status fv__items_suffice(fv_instance *instance, bool *enough, fv_error *error);
+
 /* Whether the value is an estimate, and not that of all chunks. */
 bool fv__instance_estimated(const fv_instance *instance, const fv_node *node);
 /* The estimate of a sampled node whose value is known; that of one which saw all chunks has no width. */

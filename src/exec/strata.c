@@ -86,3 +86,21 @@ bool fv__strata_find(fv_strata *s, const fv_stage *stage, const fv_image_type *i
     free(stratum_of);
     return there && s->count > 1;
 }
+
+bool fv__strata_of_parts(fv_strata *s, const int32_t *part, int64_t units, int64_t count, const int64_t *order, int64_t seen) {
+    int64_t *in_sample = NULL;
+    int32_t *stratum_of = NULL;
+    fv__strata_release(s);
+    if (seen < 2 * OF_BOX || seen == units || count < 2) return false;
+    bool there = FV_TAKE_ZEROED(in_sample, (size_t)count * sizeof *in_sample, NULL) == FV_OK &&
+                 FV_TAKE_ZEROED(stratum_of, (size_t)count * sizeof *stratum_of, NULL) == FV_OK &&
+                 FV_TAKE_ZEROED(s->stratum, (size_t)seen * sizeof *s->stratum, NULL) == FV_OK &&
+                 FV_TAKE_ZEROED(s->chunks, (size_t)count * sizeof *s->chunks, NULL) == FV_OK;
+    for (int64_t i = 0; there && i < seen; i++) in_sample[part[order[i]]]++;
+    if (there) s->count = join(in_sample, count, stratum_of);
+    for (int64_t i = 0; there && i < seen; i++) s->stratum[i] = stratum_of[part[order[i]]];
+    for (int64_t u = 0; there && u < units; u++) s->chunks[stratum_of[part[u]]]++;
+    free(in_sample);
+    free(stratum_of);
+    return there && s->count > 1;
+}

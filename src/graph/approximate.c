@@ -1,5 +1,6 @@
 /* approx(statistic): the statistic's node again, marked to be sampled. */
 #include "graph/approximate.h"
+#include "graph/gathered.h"
 
 static fv_chain chain_of(const fv_node *node) {
     const fv_estimator *estimator = node && node->op ? fv__op_estimator(node->op) : NULL;
@@ -8,13 +9,17 @@ static fv_chain chain_of(const fv_node *node) {
 
 /* A table of all items of a collection. */
 static bool is_gathered(const fv_node *node) { return node && node->type.kind == FV_KIND_TABLE && node->type.items; }
+/* A summary of such rows as the items made them: then items can be sampled. */
+static bool is_of_items(const fv_node *node) { return node->ninputs && node->in[0] && fv__gathered_of(node->in[0]); }
 
 static const char *hint_for(const fv_node *node) {
     const fv_op *op = node->op;
+    if (is_of_items(node))
+        return "approx(group(measure(label(masks)), \"\", \"count(), mean(volume)\"), error = 0.02) looks at some of the items; "
+               "approx(objects(masks, \"count(), mean(volume)\"), error = 0.02) at some chunks of each item, and has a row for each";
     if (op->result == FV_KIND_TABLE && node->ninputs && is_gathered(node->in[0]))
-        return "approx(objects(masks, \"count(), mean(volume)\"), error = 0.02) has a row for each item, and only some chunks of "
-               "each "
-               "are looked at; without approx, group(...) takes all items exactly, and --items 20 a few of them";
+        return "what can be estimated is a summary, as approx(group(measure(label(masks)), \"\", \"count(), mean(volume)\"), "
+               "error = 0.02)";
     if (chain_of(node) == FV_CHAIN_LAST)
         return "what can be estimated is one row of all objects, by = \"\", with label, measure and filter once each, as in "
                "approx(group(filter(measure(label(mask)), \"volume > 9\"), \"\", \"count(), mean(volume)\"), error = 0.02)";
@@ -48,9 +53,10 @@ static const char *hinders(const fv_node *node) {
     if (node->sampling) return "it is an estimate already";
     if (fv__op_is_point(node->op))
         return "it is computed from other numbers; estimate these, as in approx(mean(a), error = 0.01) * 2";
-    if (node->type.kind == FV_KIND_TABLE && node->ninputs && is_gathered(node->in[0]))
-        return "it is made of a table of all items, and these are not sampled; estimate a summary of each item";
     const fv_estimator *estimator = fv__op_estimator(node->op);
+    if (estimator && estimator->rows && is_of_items(node)) return estimator->hindered(node->params, node->in_type);
+    if (node->type.kind == FV_KIND_TABLE && node->ninputs && is_gathered(node->in[0]))
+        return "it needs the rows of all items at once; estimate a summary of rows that each item has";
     if (!estimator || !whole_image(node) || (!estimator->estimate && !estimator->rows))
         return node->type.kind == FV_KIND_TABLE
                    ? "it is a table of which the chunks do not each have a part; estimate a summary of it"
@@ -94,7 +100,7 @@ static bool is_again(const fv_node *first, const fv_node *at) {
 }
 
 fv_node *fv__sampled_twin(fv_graph *graph, fv_node *node) {
-    if (chain_of(node) != FV_CHAIN_LAST) return node;
+    if (chain_of(node) != FV_CHAIN_LAST || is_of_items(node)) return node;
     const fv_op    *twin = fv__op_find(fv__op_estimator(node->op)->twin);
     void           *params = fv__arena_alloc(&graph->arena, twin->params_size);
     const fv_param *all = fv__params_find(twin, "all");
@@ -122,7 +128,9 @@ fv_status fv__approximate(fv_graph *graph, const fv_node *node, const fv_samplin
     sampled->called = NULL;
     if (node->type.kind == FV_KIND_TABLE) {
         fv_table_type *table = fv__arena_alloc(&graph->arena, sizeof *table);
-        FV_TRY(fv__sampling_table(node->type.table, fv__op_estimator(node->op)->plain, table, error));
+        const fv_estimator *estimator = fv__op_estimator(node->op);
+        int                 plain = estimator->plain_of ? estimator->plain_of(node->params, node->in_type) : estimator->plain;
+        FV_TRY(fv__sampling_table(node->type.table, plain, whole_image(node) ? "chunks" : "items", table, error));
         sampled->type.table = table;
     }
     fv__hasher_init(&hasher);

@@ -138,28 +138,22 @@ typedef struct copying {
     const fv_gathered   *g;
     const fv_table_type *from, *to;
     int64_t              part;
-    fv_row_writer        rows;
+    fv_row_visit         visit; /* takes each row, with its tags */
+    void                *context;
+    fv_cell              row[FV_MAX_COLUMNS];
 } copying;
-
-static void put_tags(fv_row_writer *rows, fv_cell *row, const fv_item_names *items, int64_t index) {
-    fv__row_writer_text(rows, &row[0], items->names[index]);
-    fv__row_writer_text(rows, &row[1], items->paths[index]);
-}
 
 /* A column that holds whole numbers in some parts and real ones in others holds real ones. */
 static fv_status copy_row(copying *c, const fv_cell *from, fv_error *error) {
-    int      tags = c->g->tags ? FV_TAGS : 0;
-    fv_cell *row;
-    FV_TRY(fv__row_writer_next(&c->rows, &row, error));
-    if (tags) put_tags(&c->rows, row, c->g->items, c->part);
+    int tags = c->g->tags ? FV_TAGS : 0;
+    if (tags) c->row[0].text = c->g->items->names[c->part];
+    if (tags) c->row[1].text = c->g->items->paths[c->part];
     for (int k = 0; k < c->from->ncolumns; k++) {
         fv_column_kind kind = c->from->column[k].kind;
-        if (kind == c->to->column[tags + k].kind)
-            fv__row_writer_copy(&c->rows, kind, &row[tags + k], from[k]);
-        else
-            row[tags + k].real = fv__cell_number(kind, from[k]);
+        c->row[tags + k] = from[k];
+        if (kind != c->to->column[tags + k].kind) c->row[tags + k].real = fv__cell_number(kind, from[k]);
     }
-    return FV_OK;
+    return c->visit(c->context, c->row, error);
 }
 
 static fv_status copy_part(copying *c, fv_bytes *piece, fv_bytes *scratch, fv_error *error) {
@@ -177,16 +171,32 @@ static fv_status copy_part(copying *c, fv_bytes *piece, fv_bytes *scratch, fv_er
     return FV_OK;
 }
 
-static fv_status finish(fv_finish *f, fv_error *error) {
-    copying   c = { .g = ((const gathered *)f->params)->from, .to = f->out->table };
+fv_status fv__gathered_rows(const fv_gathered *g, int64_t part, fv_row_visit visit, void *context, fv_error *error) {
+    copying   c = { .g = g, .to = g->type.table, .part = part, .visit = visit, .context = context };
     fv_bytes  piece = { 0 }, scratch = { 0 };
-    fv_status status = FV_OK;
-    fv__row_writer_init(&c.rows, f);
-    for (; c.part < c.g->count && status == FV_OK; c.part++) status = copy_part(&c, &piece, &scratch, error);
-    if (status == FV_OK) status = fv__row_writer_flush(&c.rows, error);
-    fv__row_writer_release(&c.rows);
+    fv_status status = copy_part(&c, &piece, &scratch, error);
     fv__bytes_release(&piece);
     fv__bytes_release(&scratch);
+    return status;
+}
+
+static fv_status put_row(void *context, const fv_cell *from, fv_error *error) {
+    fv_row_writer       *rows = context;
+    const fv_table_type *type = rows->f->out->table;
+    fv_cell             *row;
+    FV_TRY(fv__row_writer_next(rows, &row, error));
+    for (int k = 0; k < type->ncolumns; k++) fv__row_writer_copy(rows, type->column[k].kind, &row[k], from[k]);
+    return FV_OK;
+}
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    const fv_gathered *g = ((const gathered *)f->params)->from;
+    fv_row_writer      rows;
+    fv_status          status = FV_OK;
+    fv__row_writer_init(&rows, f);
+    for (int64_t part = 0; part < g->count && status == FV_OK; part++) status = fv__gathered_rows(g, part, put_row, &rows, error);
+    if (status == FV_OK) status = fv__row_writer_flush(&rows, error);
+    fv__row_writer_release(&rows);
     return status;
 }
 
@@ -204,6 +214,13 @@ static const fv_op gathered_table = {
     .passes = table_passes,
     .identity = identity,
 };
+
+const fv_gathered *fv__gathered_of(const fv_node *node) {
+    const fv_gathered *g = node->op == &gathered_table ? ((const gathered *)node->params)->from : NULL;
+    return g && g->items ? g : NULL;
+}
+
+bool fv__is_gathered(const fv_node *node) { return node->op == &gathered_table || node->op == &gathered_image; }
 
 fv_status fv__graph_gathered(fv_graph *graph, const fv_gathered *g, bool of_unit, fv_span span, fv_node **node, fv_error *error) {
     gathered *params = fv__arena_alloc(&graph->arena, sizeof *params);

@@ -175,6 +175,7 @@ typedef struct fv_bindings {
     void *const    *rooms; /* by keep: memory of the caller's for an image; NULL: whoever wants one back gets memory of its own */
     fv_live         live;
     fv_crop         part;
+    fv_sampling     of_items; /* items of the first segment are taken at random, since only estimates need them; 0: all are made */
     fv_sampling     within; /* printed statistics are estimated so, and no image is written; time and error 0: all is computed */
     char           *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;
@@ -257,6 +258,7 @@ typedef struct fv_export {
 } fv_export;
 
 typedef struct fv_handed {
+    bool partial; /* of items that are not done yet nothing is expected: tables are of those that are there */
     /* What a unit has made of an expression; false: nothing, it failed. like: where its form may be found already; or NULL. */
     bool (*find)(const struct fv_handed *handed, int expr, int combination, int64_t unit, const fv_export_form *like,
                  fv_arena *arena, fv_export *out);

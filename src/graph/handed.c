@@ -343,6 +343,16 @@ static const fv_item_names *names_of_chosen(builder *b, const fv_item_list *list
     return some;
 }
 
+/* Of a sample: those items that have made something, in their order. */
+static int64_t keep_made(builder *b, const fv_expr *expr, int64_t first, int64_t *items, int64_t count) {
+    int64_t   kept = 0;
+    fv_export made;
+    for (int64_t i = 0; i < count; i++)
+        if (b->handed->find(b->handed, expr->id, b->combination, first + items[i], NULL, &b->graph->arena, &made))
+            items[kept++] = items[i];
+    return kept;
+}
+
 static value gather_tables(builder *b, fv_gathered *g, const fv_item_names *items, const fv_expr *expr) {
     fv_table_type *type = fv__arena_alloc(&b->graph->arena, sizeof *type);
     fv_error       error = { 0 };
@@ -365,14 +375,17 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
             if (text && !strcmp(b->bindings->lists[l].pattern, text)) list = &b->bindings->lists[l];
         return gather_files(b, list, any_shape, expr);
     }
-    int64_t     *items = fv__arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *items);
-    int64_t      count = fv__items_chosen(b, meant, list->count, items);
-    fv_gathered *g = new_gathered(b, count);
-    fv_export   *all = fv__arena_alloc(&b->graph->arena, (size_t)(count + 1) * sizeof *all);
-    int64_t      first = fv__bindings_number(b->bindings, level->collection, level->depth, 0);
+    int64_t *items = fv__arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *items);
+    int64_t  count = fv__items_chosen(b, meant, list->count, items);
+    int64_t  first = fv__bindings_number(b->bindings, level->collection, level->depth, 0);
+    bool sample = b->handed && level->table && !level->depth && !b->bindings->nchoosers &&
+                  (b->handed->partial || b->bindings->of_items.confidence > 0);
+    if (sample) count = keep_made(b, meant, first, items, count);
     if (!count)
         return lost(b, fv__sprintf("what is made of all items was not made, because none of the %lld items was kept",
                                    (long long)list->count));
+    fv_gathered *g = new_gathered(b, count);
+    fv_export   *all = fv__arena_alloc(&b->graph->arena, (size_t)(count + 1) * sizeof *all);
     if (!find_all(b, meant, first, items, count, all, &v)) return v;
     for (int64_t i = 0; i < count; i++) {
         const fv_export_form *form = all[i].form;
@@ -380,6 +393,7 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
                                           .path = list->paths[items[i]],
                                           .type = form->kind == FV_KIND_SCALAR ? &voxel : &form->image };
     }
+    if (sample) g->of = &list->items, g->numbers = items;
     if (all[0].form->kind == FV_KIND_TABLE) return gather_tables(b, g, names_of_chosen(b, list, items, count), expr);
     memcpy(g->layout.chunk, all[0].form->lattice.chunk, sizeof all[0].form->lattice.chunk);
     return gather_images(b, g, any_shape, expr);

@@ -40,16 +40,27 @@ static void add_row(fv_dtype dtype, const void *data, int64_t n, double low, dou
     }
 }
 
-/* Rows are chosen by chance, because every tenth one may meet a pattern that comes back every tenth row. */
+static int64_t count_rows(const fv_region *region) {
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < region->ndim; d++) rows *= region->size[d];
+    return rows;
+}
+
+/* One row of each `step` that follow each other, chosen by chance, because every tenth one may meet a pattern that comes back every
+ * tenth row. Each row of the chunk is as likely as any other (where fewer than `step` are left at the end, perhaps none of them is
+ * taken), and there is always one. Chunks choose on their own, so that they do not all meet the same line of a pattern. */
 static void sketch(const fv_block *block, const fv_extent *extent, uint32_t *counts) {
-    double  low = fv__scalar_number(&extent->low), width = fv__scalar_number(&extent->high) - low;
-    double  scale = width > 0 && isfinite((double)SKETCH / width) ? (double)SKETCH / width : 0;
-    int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1, row = 0;
-    int64_t step = FV_MIN(FV_MAX(extent->count / ENOUGH, 1), LEAST_PART);
-    fv_rows rows;
-    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows); row++) {
-        bool taken = row == 0 || fv__place_hash(0, 3, rows.position[0], row, 0) % (uint64_t)step == 0;
-        if (taken) add_row(block->dtype, fv__block_at(block, rows.position), n, low, scale, counts);
+    const fv_region *region = &block->region;
+    double           low = fv__scalar_number(&extent->low), width = fv__scalar_number(&extent->high) - low;
+    double           scale = width > 0 && isfinite((double)SKETCH / width) ? (double)SKETCH / width : 0;
+    int64_t          n = region->ndim ? region->size[region->ndim - 1] : 1, row = 0, chosen = 0;
+    int64_t          step = FV_MIN(FV_MIN(FV_MAX(extent->count / ENOUGH, 1), LEAST_PART), count_rows(region));
+    uint64_t         chunk = 0;
+    fv_rows          rows;
+    for (int d = 0; d < region->ndim; d++) chunk = fv__place_hash(chunk, 3, region->start[d], d, 0);
+    for (fv__rows_begin(&rows, region); fv__rows_next(&rows); row++) {
+        if (row % step == 0) chosen = row + (int64_t)(fv__place_hash(chunk, 3, row, 0, 0) % (uint64_t)step);
+        if (row == chosen) add_row(block->dtype, fv__block_at(block, rows.position), n, low, scale, counts);
     }
 }
 

@@ -90,14 +90,16 @@ void fv__estimates_init(fv_estimates *e, int64_t nrows, int nplain, int nvalues)
 void fv__estimates_release(fv_estimates *e) {
     free(e->plain);
     free(e->interval);
+    fv__arena_release(&e->texts);
     *e = (fv_estimates){ 0 };
 }
 
-fv_status fv__sampling_table(const fv_table_type *exact, int plain, fv_table_type *out, fv_error *error) {
-    static const fv_column seen[] = { { "confidence", FV_COLUMN_REAL },
-                                      { "seen", FV_COLUMN_INTEGER },
-                                      { "chunks", FV_COLUMN_INTEGER },
-                                      { "method", FV_COLUMN_TEXT } };
+fv_status fv__sampling_table(const fv_table_type *exact, int plain, const char *units, fv_table_type *out, fv_error *error) {
+    fv_column seen[] = { { "confidence", FV_COLUMN_REAL },
+                         { "seen", FV_COLUMN_INTEGER },
+                         { "", FV_COLUMN_INTEGER },
+                         { "method", FV_COLUMN_TEXT } };
+    snprintf(seen[2].name, sizeof seen[2].name, "%s", units);
     if (plain + 3 * (exact->ncolumns - plain) + FV_COUNT(seen) > FV_MAX_COLUMNS)
         return fv_fail(error, FV_ERROR_USAGE, "the table has too many columns to be estimated");
     *out = (fv_table_type){ 0 };

@@ -49,7 +49,9 @@ typedef struct fv_sample {
     const int64_t *of_stratum; /* so many chunks each has, seen or not */
     int            strata;
     int64_t        intervals; /* that are asked for of these chunks at once, where there are many: resampling each takes long */
-    /* The partial of the first pass, of a chunk below seen in the order in which they were taken; borrowed until the next. */
+    /* The partial of the first pass, of a chunk below seen in the order in which they were taken; borrowed until the next. Where
+     * the operator summarises a table of all items, items take the place of chunks: the rows of one as cells, whose texts live as
+     * long as the sample. */
     fv_status (*partial)(struct fv_sample *s, int64_t i, const void **data, size_t *size, double *voxels, fv_error *error);
 } fv_sample;
 
@@ -67,6 +69,7 @@ typedef struct fv_estimates {
     int          nplain, nvalues; /* columns */
     fv_cell     *plain;           /* by row */
     fv_interval *interval;
+    fv_arena     texts; /* of plain cells */
 } fv_estimates;
 void fv__estimates_init(fv_estimates *e, int64_t nrows, int nplain, int nvalues); /* all zero */
 void fv__estimates_release(fv_estimates *e);
@@ -87,9 +90,10 @@ typedef struct fv_estimator {
     /* From the partials that the first pass made of some chunks. */
     fv_status (*estimate)(fv_sample *s, fv_interval *e, fv_error *error);
     /* The same for an operator that gives a table, the first columns of which are plain. It fills in e with fv__estimates_init,
-     * and gives the exact values if all chunks were seen. */
+     * and gives the exact values if all chunks were seen. Without an image among its inputs, chunks are items. */
     fv_status (*rows)(fv_sample *s, fv_estimates *e, fv_error *error);
-    int         plain;
+    int plain;
+    int (*plain_of)(const void *params, const fv_type *const *in); /* in place of plain, where it depends on these */
     const char *method;  /* for people; NULL: bootstrap-t */
     fv_control  control; /* what estimate uses of all chunks, if it is known beforehand */
     /* Of an operator that reads an image: the coarsest of its levels that has the same axes and at least so many voxels, or the
@@ -119,8 +123,9 @@ int64_t fv__sampling_next(int64_t size, int64_t count);
  * once as often as was asked for, at whatever sizes it is looked at. They take half of the doubt; the other half is for heavy
  * tails, of which small samples know too little. */
 double fv__sampling_look(double confidence, int64_t size, int64_t count);
-/* The table with columns NAME_low and NAME_high behind each estimated one, and at the end how much was seen. */
-fv_status fv__sampling_table(const fv_table_type *exact, int plain, fv_table_type *out, fv_error *error);
+/* The table with columns NAME_low and NAME_high behind each estimated one, and at the end how much was seen of so many units
+ * ("chunks", "items"). */
+fv_status fv__sampling_table(const fv_table_type *exact, int plain, const char *units, fv_table_type *out, fv_error *error);
 /* Whether the width of an interval rests on enough chunks to be believed. */
 bool fv__sampling_sound(const fv_interval *estimate);
 /* Whether an estimate is as good as was asked for. */

@@ -94,8 +94,8 @@ fv_status fv__table_each(fv_results *pieces, const fv_table_type *type, fv_row_v
     return status;
 }
 
-static fv_status load_row(void *context, const fv_cell *row, fv_error *error) {
-    fv_loaded *table = context;
+fv_status fv__loaded_add(void *table_, const fv_cell *row, fv_error *error) {
+    fv_loaded *table = table_;
     int        n = table->type->ncolumns;
     if (table->nrows == table->capacity) {
         int64_t capacity = FV_MAX(2 * table->capacity, ROWS);
@@ -113,7 +113,7 @@ static fv_status load_row(void *context, const fv_cell *row, fv_error *error) {
 
 fv_status fv__table_load(fv_results *pieces, const fv_table_type *type, fv_loaded *table, fv_error *error) {
     *table = (fv_loaded){ .type = type };
-    return fv__table_each(pieces, type, load_row, table, error);
+    return fv__table_each(pieces, type, fv__loaded_add, table, error);
 }
 
 void fv__loaded_release(fv_loaded *table) {

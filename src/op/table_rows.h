@@ -33,6 +33,7 @@ typedef struct fv_loaded { /* a whole table in memory */
     fv_arena             texts;
 } fv_loaded;
 fv_status fv__table_load(fv_results *pieces, const fv_table_type *type, fv_loaded *table, fv_error *error);
+fv_status fv__loaded_add(void *table, const fv_cell *row, fv_error *error); /* an fv_row_visit; type must be set */
 void      fv__loaded_release(fv_loaded *table);
 /* Order of two cells of a column; missing ones come last. */
 int fv__cell_order(fv_column_kind kind, fv_cell a, fv_cell b);

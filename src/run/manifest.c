@@ -97,6 +97,10 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
         cJSON_AddNumberToObject(within, "time", bindings->within.time);
         cJSON_AddNumberToObject(within, "error", bindings->within.error);
     }
+    if (bindings->of_items.confidence) {
+        cJSON *of_items = cJSON_AddObjectToObject(root, "of_items");
+        cJSON_AddNumberToObject(of_items, "confidence", bindings->of_items.confidence);
+    }
     if (bindings->into) cJSON_AddStringToObject(root, "into", bindings->into);
     if (bindings->commands) cJSON_AddBoolToObject(root, "commands", true);
     if (bindings->device) {
@@ -300,6 +304,12 @@ static void load_within(const cJSON *root, fv_bindings *bindings) {
                                            cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(within, "error")));
 }
 
+static void load_of_items(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *of_items = cJSON_GetObjectItemCaseSensitive(root, "of_items");
+    if (of_items)
+        bindings->of_items.confidence = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(of_items, "confidence"));
+}
+
 static void load_part(const cJSON *root, fv_bindings *bindings) {
     const cJSON *part = cJSON_GetObjectItemCaseSensitive(root, "part");
     if (!part || !text_of(part, "axis")) return;
@@ -420,6 +430,7 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
             plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         load_part(root, bindings);
         load_within(root, bindings);
+        load_of_items(root, bindings);
         load_device(root, bindings);
         bindings->commands = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "commands")) && own;
         fv__programs_allow(bindings->commands);

@@ -190,6 +190,7 @@ typedef struct running {
     char            *run_folder, writer[96];
     fv_context       context;
     fv_bindings     *bindings;
+    bool             items_told; /* while they go on, something is told of what the run makes of all */
     fv_outputs      *outputs;
     fv_record       *record;
     fv_result       *result;
@@ -278,6 +279,7 @@ static fv_status run_items(running *r, fv_error *error) {
     if (r->share) FV_TRY(fv__claims_open(r->share, r->context.store, &claims, error));
     fv_scheduler *scheduler = fv__scheduler_new(&r->context, r->settings, r->engine, r->outputs, r->record, r->result);
     fv__scheduler_begin_with(scheduler, r->first);
+    fv__scheduler_tell_items(scheduler, r->items_told);
     r->first = NULL;
     if (claims) fv__claims_source_use(scheduler, claims, r->share);
     fv_status status = r->engine->run(scheduler, r->settings, r->run_folder, error);
@@ -374,6 +376,7 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
     if (status == FV_OK) status = check_files(r, samples, &r->planned, error);
     if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
     if (status == FV_OK) keep_tables(r, &r->planned);
+    if (status == FV_OK) r->items_told = fv__items_survey(r->bindings, samples, &r->bindings->of_items);
     if (status == FV_OK && r->folder) r->graph = fv__facts_graph(r->context.bindings, samples);
     for (int s = 0; s < n; s++) {
         r->writes = r->writes || writes_files(samples[s]);

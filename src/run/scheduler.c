@@ -84,6 +84,8 @@ static void free_item(fv_scheduler *s, fv_item *item) {
 
 void fv__scheduler_begin_with(fv_scheduler *s, fv_instance *first_take) { s->first = first_take; }
 
+void fv__scheduler_tell_items(fv_scheduler *s, bool told) { s->items_told = told; }
+
 void fv__scheduler_free(fv_scheduler *s) {
     while (s->items) {
         fv_item *item = s->items;
@@ -469,8 +471,33 @@ static void list_outputs(fv_scheduler *s, const fv_item *item) {
     }
 }
 
+/* Mutex held. */
+static void remove_item(fv_scheduler *s, const fv_item *item) {
+    for (fv_item **i = &s->items; *i; i = &(*i)->next)
+        if (*i == item) {
+            *i = item->next;
+            break;
+        }
+    s->nopen--;
+    if (item == s->lone) s->lone = NULL;
+}
+
+/* It has done nothing yet. */
+static void reopen_later(fv_scheduler *s, fv_item *item) {
+    pthread_mutex_lock(&s->mutex);
+    remove_item(s, item);
+    fv__items_more(s);
+    announce(s);
+    pthread_mutex_unlock(&s->mutex);
+    free_item(s, item);
+}
+
 /* Called without the mutex: nobody else touches an item that is closing. */
 static void close_item(fv_scheduler *s, fv_item *item) {
+    if (item->more) {
+        reopen_later(s, item);
+        return;
+    }
     fv_error  error = item->error;
     fv_status status = item->failed ? error.code : collect(s, item, &error);
     bool      made = status == FV_OK;
@@ -487,13 +514,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     if (status != FV_OK) count_failure(s, item, status, &error, said);
     if (made) list_outputs(s, item);
     s->progress.items_done++;
-    for (fv_item **i = &s->items; *i; i = &(*i)->next)
-        if (*i == item) {
-            *i = item->next;
-            break;
-        }
-    s->nopen--;
-    if (item == s->lone) s->lone = NULL;
+    remove_item(s, item);
     fv__watched_over(s, item, -1);
     tell(s, false);
     announce(s);
@@ -504,7 +525,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
 
 static bool item_over(const fv_scheduler *s, const fv_item *item) {
     if (item->out > 0 || item->closing) return false;
-    return item->failed || (item->ready && s->source->over(item));
+    return item->failed || item->more || (item->ready && s->source->over(item));
 }
 
 /* Closes an item that is over because others have done the rest. Mutex held, released meanwhile. */
@@ -612,7 +633,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
         item->error = *error;
         item->error.code = status;
     }
-    if (job->kind == FV_JOB_OPEN && status == FV_OK) {
+    if (job->kind == FV_JOB_OPEN && status == FV_OK && !item->more) {
         item->ready = true;
         s->progress.tasks += item->tasks;
     }

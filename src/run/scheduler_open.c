@@ -142,6 +142,8 @@ static fv_status open_instance(fv_scheduler *s, fv_item *item, fv_error *error) 
 
 fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
     FV_TRY(open_instance(s, item, error));
+    FV_TRY(fv__items_look(s, item, error));
+    if (item->more) return FV_OK;
     FV_TRY(fv__budget_check(&s->tightest, item->instance->plan->memory, error));
     FV_TRY(begin_outputs_alone(s, item, error));
     fv__memory_spare(s, item);

@@ -77,6 +77,7 @@ struct fv_item {
     int             home;       /* place that takes its first tasks */
     uint64_t        written_by; /* places that ran tasks with sinks, as bits; of more than 64, several share one */
     bool            ready, failed, closing;
+    bool            more; /* its items are too few for what it estimates: it is closed, and opened again when there are more */
     fv_error        error;
     int64_t         tasks, tasks_done;
     double          work;
@@ -134,6 +135,10 @@ struct fv_scheduler {
     int                    out;          /* jobs */
     fv_item               *lone;         /* open, and alone */
     int64_t               *order;        /* of items; NULL: as they come */
+    int64_t                items_limit;  /* of a sample of items: to be handed out before it is looked at */
+    int64_t                items_given;  /* handed out when it was looked at */
+    double                 items_deadline; /* 0: none */
+    bool                   items_told;     /* something is told of what the run makes of them while they go on */
     void                  *source_state; /* NULL: it has none */
     bool                   full;         /* something did not fit into memory since the last job was handed out */
     bool                   alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
@@ -173,6 +178,13 @@ bool fv__sampled_at_end(const fv_stage_state *state); /* all that were handed ou
 /* Without the mutex, after the end of the stage has run: whether it was the last. If not, more tasks are handed out. */
 bool fv__sampled_ended(fv_scheduler *scheduler, fv_item *item, int stage);
 void fv__sampled_free(struct fv_sampled *sampled);
+
+/* ---- scheduler_items.c: items in random order ---- */
+int64_t *fv__items_order(fv_scheduler *scheduler); /* of units, before the first is handed out; NULL: none is asked for */
+int64_t  fv__items_next(fv_scheduler *scheduler);  /* place in the order of the unit that is handed out next */
+/* Without the mutex: whether what an open unit of the run estimates is known well enough (more). */
+fv_status fv__items_look(fv_scheduler *scheduler, fv_item *item, fv_error *error);
+void      fv__items_more(fv_scheduler *scheduler);
 
 /* ---- scheduler_watched.c: what is known while tasks go on ---- */
 void fv__watched_begin(const fv_scheduler *scheduler, fv_item *item, int stage);

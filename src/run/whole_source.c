@@ -100,10 +100,13 @@ static int64_t *order_items(const fv_scheduler *s) {
 
 static bool next_item(fv_scheduler *s, fv_item *item) {
     if (s->next_item >= s->context->bindings->nunits) return false;
-    if (s->next_item == 0) s->order = order_items(s);
-    item->number = s->order ? s->order[s->next_item] : s->next_item;
+    if (s->next_item == 0 && !s->order) s->order = fv__items_order(s);
+    if (s->next_item == 0 && !s->order) s->order = order_items(s);
+    int64_t next = fv__items_next(s);
+    item->number = s->order ? s->order[next] : next;
     if (!segment_reached(s, item->number)) return false;
-    s->next_item++;
+    s->items_given = s->next_item;
+    s->next_item = next + 1;
     return true;
 }
 

@@ -367,15 +367,112 @@ def files_that_are_read_in_order_are_told_and_sampled_as_items(folder):
     assert row["low"] <= image[:16].mean() + 19.5 <= row["high"], row
 
 
+def masks(folder, count=80):
+    """A folder with small objects and one with large ones, of which there are fewer; images of two sizes."""
+    from scipy import ndimage
+    numbers = np.random.default_rng(7)
+    for k in range(count):
+        small = k < count // 2
+        noise = ndimage.gaussian_filter(numbers.normal(size=(64, 96) if small else (96, 128)), 1.5 if small else 2.5)
+        place = pathlib.Path(folder, "small" if small else "large")
+        place.mkdir(exist_ok=True)
+        save(place, f"item{k:03d}.npy", (noise > np.quantile(noise, 0.9 - 0.1 * numbers.random())).astype(np.uint8))
+
+
+CELLS = 'measure(label(read("*/item*.npy")))'
+
+
 @test
-def all_items_of_a_collection_get_a_hint_that_works(folder):
-    for k in range(3):
-        save(folder, f"item{k}.npy", blobs()[k])
-    text = 'c = read("item*.npy")\napprox(group(measure(label(c)), "", "count(), mean(volume)"), error = 0.1)'
-    told = run("run", "-e", text, folder=folder, code=2).stderr
-    assert "all items" in told and 'approx(objects(masks, "count(), mean(volume)")' in told, told
-    _, (rows,) = values('masks = read("item*.npy")\napprox(objects(masks, "count(), mean(volume)"), error = 0.02)', folder)
-    assert [row["item"] for row in rows] == ["item0", "item1", "item2"] and all("count_low" in row for row in rows), rows
+def items_are_sampled_and_nothing_is_computed_twice(folder):
+    masks(folder)
+    group = f'group({CELLS}, "", "count(), mean(volume), median(volume)")'
+    some, [[row]] = values(f"approx({group}, error = 0.1)", folder)
+    assert 16 <= row["seen"] < row["items"] == 80, row
+    names = {name for name in row if not name.endswith(("_low", "_high"))}
+    assert names == {"count", "mean_volume", "median_volume", "confidence", "seen", "items", "method"}, row
+    assert some["bytes_read"] < 80 * 64 * 96 * 1.4, some["bytes_read"]  # the other items were not even opened
+    more, [[better]] = values(f"approx({group}, error = 0.05)", folder)
+    rest, [[all_seen]] = values(f"approx({group}, error = 0.0000001)", folder)
+    assert row["seen"] < better["seen"] < 80 == all_seen["seen"] and all_seen["method"] == "exact", (better, all_seen)
+    whole, [[exact]] = values(group, folder)
+    assert all(exact[name] == all_seen[name] == all_seen[name + "_low"] for name in exact), (exact, all_seen)
+    tasks = [done["tasks_run"] for done in (some, more, rest, whole)]
+    assert tasks[3] <= 2 and sum(tasks[:3]) <= 2 * 80 + 3 * 2, tasks  # label and measure once for each item, and the group
+    found = [values(f"approx({group}, error = 0.1)", folder, "--fresh", *options)[1]
+             for options in (["--workers", "1"], ["--engine", "processes", "--workers", "2"])]
+    assert found[0] == found[1] == [[row]], found
+
+
+@test
+def sampled_items_give_intervals_that_hold_and_have_no_bias(folder):
+    """Items of two folders, as strata; also of groups, one of which few items have."""
+    masks(folder)
+    values_of = '"count(), mean(volume), quantile(volume, 0.9)"'
+    table = f'with({CELLS}, "large = volume > 60")'
+    text = f'param seed = 0\napprox(group({table}, "", {values_of}), error = 9, seed = seed)\n' \
+           f'approx(group({table}, "large", "count(), mean(volume)"), error = 9, seed = seed)'
+    _, (rows, groups) = values(text, folder, "--set", "seed=1..150")
+    _, ([exact], by_group) = values(f'group({table}, "", {values_of})\ngroup({table}, "large", "count(), mean(volume)")', folder)
+    assert len(rows) == 150 and sum(row["method"] == "stratified" for row in rows) > 75, rows[:3]
+    cases = [(rows, exact)] + [([row for row in groups if row["large"] == group["large"]], group) for group in by_group]
+    for some, truth in cases:
+        sampled = [row for row in some if row["seen"] < row["items"]]
+        assert len(sampled) > 75, (truth, len(sampled))
+        for name in (name for name in truth if name != "large"):
+            held = np.mean([row[name + "_low"] <= truth[name] <= row[name + "_high"] for row in sampled])
+            assert held >= 0.87, (name, held)  # 0.95 less four standard deviations of 120 draws
+            found = np.array([row[name] for row in some]) / truth[name]
+            bias, deviation = found.mean() - 1, found.std() / len(found) ** 0.5
+            assert abs(bias) < 4 * deviation + (0.01 if name != "count" else 0), (name, bias, deviation)  # ratios: 1 / items
+
+
+@test
+def a_time_ends_a_sample_of_items_and_is_repeated(folder):
+    masks(folder)
+    text = 'approx(group(measure(label(gaussian(read("*/item*.npy") * 1.0, 30) > 0.11)), "", "count()"), time = 0.3)'
+    some, [[row]] = values(text, folder, chunk=())
+    shutil.rmtree(pathlib.Path(folder, ".fovea", "store"))
+    again, [[same]] = values(text, folder, chunk=())
+    assert same == row and 1 <= row["seen"] <= 80, (same, row)
+    sizes = [path.read_text() for path in pathlib.Path(folder, ".fovea", "runs").glob("*/samples/*")]
+    assert row["seen"] == 80 or sizes == [f"{row['seen']} items of 80, group\n"], (sizes, row)
+
+
+@test
+def what_needs_all_items_is_still_made_of_all(folder):
+    masks(folder)
+    group = f'group({CELLS}, "", "count(), mean(volume)")'
+    _, ([row], [exact]) = values(f"approx({group}, error = 0.1)\n{group}", folder)
+    assert row["seen"] < row["items"] and row["count_low"] <= exact["count"] <= row["count_high"] * 1.1, (row, exact)
+    _, ([whole],) = values(group, folder, "--fresh")
+    assert whole == exact, (whole, exact)
+    text = f'approx({group}, error = 0.1)\nc = read("*/item*.npy")\nwrite(c * 2, "out/{{stem}}.npy")'
+    _, ([same],) = values(text, folder, "--fresh")
+    assert same == row and len(list(pathlib.Path(folder, "out").iterdir())) == 80, same
+    _, ([within],) = values(group, folder, "--fresh", "--within-error", "10%")
+    assert within == row, (within, row)
+
+
+@test
+def an_item_that_fails_is_named_only_if_the_sample_needs_it(folder):
+    masks(folder)
+    for place in list(pathlib.Path(folder).glob("*/item*.npy"))[:40]:
+        place.write_bytes(b"no image")
+    text = f'approx(group({CELLS}, "", "count()"), error = 0.0000001)'
+    told = run("run", "-q", "-e", text, folder=folder, code=1).stderr
+    assert "items failed" in told and "no image" not in told, told
+
+
+@test
+def groups_of_items_that_cannot_be_estimated_are_refused(folder):
+    masks(folder, 4)
+    cases = [('"", "max(volume)"', "may hold a larger", "quantile"), ('"item", "count()"', "a group of its own", "objects"),
+             ('"", "first(volume)"', "follow from a sample", "group")]
+    for asked, *words in cases:
+        told = run("run", "-e", f"approx(group({CELLS}, {asked}), error = 0.1)", folder=folder, code=2).stderr
+        assert all(word in told for word in words), (asked, told)
+    told = run("run", "-e", f'approx(group(sort({CELLS}, "volume"), "", "count()"), error = 0.1)', folder=folder, code=2).stderr
+    assert "all items at once" in told and "approx(group(" in told, told
 
 
 def blobs(size=1.6):

@@ -8,9 +8,8 @@
 #include "base/take.h"
 #include "kernels/components.h"
 #include "op/condition.h"
-#include "op/interval.h"
 #include "op/scratch.h"
-#include "op/summaries.h"
+#include "op/summary_estimate.h"
 #include "op/table_rows.h"
 #include "ops/measurement/properties.h"
 #include <stdio.h>
@@ -362,69 +361,44 @@ static fv_status get_partial(source *s, int64_t i, const void **data, double *vo
     return s->finish->partial(s->finish, i, data, error);
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The values of one summary, chunk by chunk; missing ones are left out. */
 typedef struct {
-    double  *value; /* of all objects */
-    int64_t *end;   /* by chunk: behind its last value */
-    double  *voxels;
-    int64_t  rows; /* objects, whether or not they have a value */
-    int64_t *objects;
-    int64_t  longer;
+    fv__summary_units units;
+    int64_t           rows;   /* objects, whether or not they have a value */
+    int64_t           longer; /* voxels */
 } column;
 
-static void release(column *c) {
-    free(c->value);
-    free(c->end);
-    free(c->voxels);
-    free(c->objects);
-    *c = (column){ 0 };
-}
-
 static fv_status take_room(column *c, source *s, fv_error *error) {
-    FV_TRY(FV_TAKE(c->end, (size_t)(s->count + 1) * sizeof *c->end, error));
-    FV_TRY(FV_TAKE(c->objects, (size_t)(s->count + 1) * sizeof *c->objects, error));
-    FV_TRY(FV_TAKE(c->voxels, (size_t)(s->count + 1) * sizeof *c->voxels, error));
+    FV_TRY(fv__summary_units_take(&c->units, s->count, error));
     for (int64_t i = 0; i < s->count; i++) {
         const void *data;
-        FV_TRY(get_partial(s, i, &data, &c->voxels[i], error));
+        FV_TRY(get_partial(s, i, &data, &c->units.size[i], error));
         const head *h = data;
-        c->objects[i] = h->objects;
+        c->units.rows[i] = h->objects;
         c->rows += h->objects;
         c->longer += h->longer;
     }
-    return FV_TAKE(c->value, (size_t)(c->rows + 1) * sizeof *c->value, error);
+    return FV_TAKE(c->units.value, (size_t)(c->rows + 1) * sizeof *c->units.value, error);
 }
 
 /* place: of the summary's column among those of the partials, -1: count(). tally: takes them in as well. */
 static fv_status read_column(column *c, source *s, const layout *l, int v, int place, fv__summary_tally *tally, fv_error *error) {
     int64_t n = 0;
     FV_TRY(take_room(c, s, error));
-    for (int64_t i = 0; i < s->count; c->end[i++] = n) {
+    for (int64_t i = 0; i < s->count; c->units.end[i++] = n) {
         const void *data;
         double      voxels;
         if (place < 0) continue;
         FV_TRY(get_partial(s, i, &data, &voxels, error));
         fv_column_kind kind = l->table.column[l->summaries.value[v].column].kind;
         const fv_cell *cell = (const fv_cell *)((const head *)data + 1) + place;
-        for (int64_t k = 0; k < c->objects[i]; k++, cell += l->ncolumns) {
+        for (int64_t k = 0; k < c->units.rows[i]; k++, cell += l->ncolumns) {
             if (fv__cell_missing(kind, *cell)) continue;
-            c->value[n++] = fv__cell_number(kind, *cell);
+            c->units.value[n++] = fv__cell_number(kind, *cell);
             if (tally) fv__summary_add(tally, kind, *cell);
         }
     }
     return FV_OK;
-}
-
-static double quantile_of(const double *sorted, int64_t n, double share) {
-    double  at = share * (double)(n - 1);
-    int64_t below = (int64_t)floor(at);
-    if (!n) return NAN;
-    return fv__summary_between(sorted[below], sorted[FV_MIN(below + 1, n - 1)], at - (double)below);
 }
 
 /* As group gives it. */
@@ -437,8 +411,8 @@ static fv_status whole_value(const layout *l, int v, column *c, int64_t n, const
     if (!fv__summary_ordered(function))
         return fv__summary_result(tally, l->table.column[of].kind, function, kind_of(l, v), l->table.column[of].name, cell,
                                   error);
-    qsort(c->value, (size_t)n, sizeof *c->value, ascending);
-    cell->real = quantile_of(c->value, n, l->summaries.value[v].share);
+    qsort(c->units.value, (size_t)n, sizeof *c->units.value, fv__numbers_ascending);
+    cell->real = fv__sorted_quantile(c->units.value, n, l->summaries.value[v].share);
     return FV_OK;
 }
 
@@ -464,93 +438,36 @@ static fv_status finish(fv_finish *f, fv_error *error) {
         fv__summary_start(&tally);
         status = read_column(&c, &s, &l, v, of, &tally, error);
         if (status == FV_OK) status = refuse_longer(&l, c.longer, error);
-        if (status == FV_OK) status = whole_value(&l, v, &c, s.count ? c.end[s.count - 1] : 0, &tally, &row[VALUES + v], error);
+        if (status == FV_OK) status = whole_value(&l, v, &c, s.count ? c.units.end[s.count - 1] : 0, &tally, &row[VALUES + v], error);
         row[LONGER].integer = c.longer;
         fv__summary_release(&tally);
-        release(&c);
+        fv__summary_units_release(&c.units);
     }
     return status == FV_OK ? f->put(f, 0, row, (size_t)(VALUES + l.summaries.count) * sizeof *row, error) : status;
 }
 
 /* ---------------------------------------------------------------- from some of the chunks */
 
-static double sum_between(const column *c, int64_t from, int64_t to, double centre, bool squares) {
-    double sum = 0;
-    for (int64_t k = from; k < to; k++) sum += squares ? (c->value[k] - centre) * (c->value[k] - centre) : c->value[k];
-    return sum;
-}
-
-static double count_up_to(const column *c, int64_t from, int64_t to, double most) {
-    int64_t n = 0;
-    for (int64_t k = from; k < to; k++) n += c->value[k] <= most;
-    return (double)n;
-}
-
-/* Woodruff: the interval of the part of all objects that lies below, brought back to values. */
-static void bring_back(const double *sorted, int64_t n, double share, fv_interval *e) {
-    double below = share + (e->low - e->value), above = share + (e->high - e->value);
-    e->value = quantile_of(sorted, n, share);
-    if (!(below > 0 && above < 1)) {
-        e->low = e->high = NAN;
-        snprintf(e->method, sizeof e->method, "too few");
-        return;
-    }
-    e->low = sorted[(int64_t)floor(below * (double)(n - 1))];
-    e->high = sorted[(int64_t)ceil(above * (double)(n - 1))];
-    snprintf(e->method, sizeof e->method, "woodruff");
-}
-
-static fv_status estimate_value(fv_sample *s, const layout *l, int v, column *c, double *x, fv_interval *e, fv_error *error) {
-    fv__summary_function function = l->summaries.value[v].function;
-    double              *y = x + s->seen, *sorted = y + s->seen, mean = 0;
-    int64_t              all = c->end[s->seen - 1];
-    bool                 total = function == FV__COUNT || function == FV__SUM, ordered = fv__summary_ordered(function);
-    if (function == FV__STD) mean = sum_between(c, 0, all, 0, false) / (double)all;
-    if (ordered) {
-        memcpy(sorted, c->value, (size_t)all * sizeof *sorted);
-        qsort(sorted, (size_t)all, sizeof *sorted, ascending);
-        mean = quantile_of(sorted, all, l->summaries.value[v].share);
-    }
-    for (int64_t i = 0; i < s->seen; i++) {
-        int64_t from = i ? c->end[i - 1] : 0, to = c->end[i];
-        int64_t n = l->summaries.value[v].column < 0 ? c->objects[i] : to - from;
-        x[i] = total ? c->voxels[i] : (double)n;
-        y[i] = function == FV__COUNT ? (double)n
-               : ordered             ? count_up_to(c, from, to, mean)
-                                     : sum_between(c, from, to, mean, function == FV__STD);
-    }
-    fv_sample by_value = *s; /* the part below a value differs from stratum to stratum more than its mean does */
-    by_value.stratum = NULL;
-    FV_TRY(fv__estimate_ratio(ordered ? &by_value : s, x, y, e, error));
-    if (total) fv__interval_scale(e, s->voxels);
-    if (function == FV__STD) fv__interval_root(e);
-    if (function == FV__COUNT) e->low = FV_MAX(e->low, 0);
-    if (ordered && all) bring_back(sorted, all, l->summaries.value[v].share, e);
-    return FV_OK;
-}
-
 static fv_status look_at(fv_sample *s, const layout *l, int v, int place, fv_estimates *e, fv_error *error) {
     source            from = { .sample = s, .count = s->seen };
     column            c = { 0 };
     fv__summary_tally tally = { 0 };
-    double           *room = NULL;
     fv_cell           cell;
     fv_interval      *interval = &e->interval[v];
     fv__summary_start(&tally);
     fv_status status = read_column(&c, &from, l, v, place, &tally, error);
     if (status == FV_OK) status = refuse_longer(l, c.longer, error);
     if (status == FV_OK && s->seen == s->population) {
-        status = whole_value(l, v, &c, c.end[s->seen - 1], &tally, &cell, error);
+        status = whole_value(l, v, &c, c.units.end[s->seen - 1], &tally, &cell, error);
         interval->value = interval->low = interval->high = fv__cell_number(kind_of(l, v), cell);
         snprintf(interval->method, sizeof interval->method, "exact");
     } else if (status == FV_OK) {
-        status = FV_TAKE(room, (size_t)(2 * s->seen + c.rows + 1) * sizeof *room, error);
-        if (status == FV_OK) status = estimate_value(s, l, v, &c, room, interval, error);
+        status = fv__estimate_summary(s, l->summaries.value[v].function, l->summaries.value[v].column, l->summaries.value[v].share,
+                                      &c.units, s->voxels, interval, error);
     }
     e->plain[LONGER].integer = c.longer;
-    free(room);
     fv__summary_release(&tally);
-    release(&c);
+    fv__summary_units_release(&c.units);
     return status;
 }
 
@@ -569,10 +486,9 @@ static const char *hindered(const void *params_, const fv_type *const *in) {
     layout   l;
     fv_error error = { 0 };
     if (lay_down(&l, params_, in, &error) != FV_OK) return NULL;
-    for (int v = 0; v < l.summaries.count; v++)
-        if (l.summaries.value[v].function == FV__MIN || l.summaries.value[v].function == FV__MAX)
-            return "a chunk that was not seen may hold a larger or smaller object; ask for quantile(volume, 0.99)";
-    return NULL;
+    const char *why = NULL;
+    for (int v = 0; v < l.summaries.count && !why; v++) why = fv__summary_hindered(l.summaries.value[v].function);
+    return why;
 }
 
 /* ---------------------------------------------------------------- the operator */

@@ -3,9 +3,9 @@
  * Rows come sorted by the columns that make a group, so that one group at a time is summed up. For medians, quantiles and numbers
  * of different values they come a second time, sorted also by that column; both go through the groups in step.
  */
+#include "base/take.h"
 #include "op/row_sorter.h"
-#include "op/sampling.h"
-#include "op/summaries.h"
+#include "op/summary_estimate.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -269,6 +269,169 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     return status;
 }
 
+/* ---------------------------------------------------------------- from some of the items */
+
+typedef struct { /* rows of the items that were seen, in the order of their groups and then of items */
+    const fv_table_type *type;
+    const request       *request;
+    fv_cell             *cells;
+    int64_t             *unit;  /* by row as it came: the item */
+    int64_t             *order; /* numbers of rows */
+    int64_t              nrows, ngroups;
+} sampled_rows;
+
+static void release_sampled(sampled_rows *r) {
+    free(r->cells);
+    free(r->unit);
+    free(r->order);
+}
+
+static const fv_cell *row_at(const sampled_rows *r, int64_t number) { return r->cells + number * r->type->ncolumns; }
+
+static int by_group(const void *a, const void *b, void *context) {
+    const sampled_rows *r = context;
+    int64_t             x = *(const int64_t *)a, y = *(const int64_t *)b;
+    int                 order = fv__row_keys_order(&r->request->keys, row_at(r, x), row_at(r, y));
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Behind the last row of the group that begins there. */
+static int64_t end_of_group(const sampled_rows *r, int64_t from) {
+    int64_t to = from + 1;
+    while (to < r->nrows &&
+           !fv__row_keys_order(&r->request->keys, row_at(r, r->order[from]), row_at(r, r->order[to])))
+        to++;
+    return to;
+}
+
+static fv_status take_rows(sampled_rows *r, fv_sample *s, fv_error *error) {
+    const size_t row = (size_t)r->type->ncolumns * sizeof(fv_cell);
+    const void  *data;
+    size_t       size;
+    double       one;
+    for (int64_t i = 0; i < s->seen; i++) {
+        FV_TRY(s->partial(s, i, &data, &size, &one, error));
+        r->nrows += (int64_t)(size / row);
+    }
+    FV_TRY(FV_TAKE(r->cells, (size_t)r->nrows * row + 1, error));
+    FV_TRY(FV_TAKE(r->unit, (size_t)(r->nrows + 1) * sizeof *r->unit, error));
+    FV_TRY(FV_TAKE(r->order, (size_t)(r->nrows + 1) * sizeof *r->order, error));
+    for (int64_t i = 0, n = 0; i < s->seen; i++) {
+        FV_TRY(s->partial(s, i, &data, &size, &one, error));
+        if (size) memcpy(r->cells + n * r->type->ncolumns, data, size);
+        for (int64_t k = 0; k < (int64_t)(size / row); k++, n++) r->unit[n] = i, r->order[n] = n;
+    }
+    qsort_r(r->order, (size_t)r->nrows, sizeof *r->order, by_group, r);
+    for (int64_t at = 0; at < r->nrows; at = end_of_group(r, at)) r->ngroups++;
+    if (!r->request->keys.count) r->ngroups = 1; /* with rows or without */
+    return FV_OK;
+}
+
+/* The values of a group item by item, and all of them summed up. */
+static fv_status read_group(const sampled_rows *r, int64_t from, int64_t to, int column, int64_t seen, fv__summary_units *u,
+                            fv__summary_tally *whole, fv_error *error) {
+    int64_t n = 0, at = from;
+    FV_TRY(fv__summary_units_take(u, seen, error));
+    FV_TRY(FV_TAKE(u->value, (size_t)(to - from + 1) * sizeof *u->value, error));
+    for (int64_t i = 0; i < seen; i++) {
+        u->size[i] = 1;
+        for (u->rows[i] = 0; at < to && r->unit[r->order[at]] == i; at++, u->rows[i]++) {
+            fv_cell        cell = column < 0 ? (fv_cell){ 0 } : row_at(r, r->order[at])[column];
+            fv_column_kind kind = column < 0 ? FV_COLUMN_INTEGER : r->type->column[column].kind;
+            if (column < 0 || fv__cell_missing(kind, cell)) continue;
+            if (kind != FV_COLUMN_TEXT) u->value[n++] = fv__cell_number(kind, cell);
+            if (kind == FV_COLUMN_TEXT) u->value[n++] = 0; /* only counted */
+            fv__summary_add(whole, kind, cell);
+        }
+        u->end[i] = n;
+    }
+    return FV_OK;
+}
+
+/* All items were seen. */
+static fv_status whole_value(const sampled_rows *r, int v, int64_t nrows, fv__summary_units *u, int64_t n,
+                             const fv__summary_tally *whole, fv_interval *e, fv_error *error) {
+    const fv__summaries *all = &r->request->summaries;
+    int                  column = all->value[v].column;
+    fv_column_kind       out = value_kind(r->type, r->request, v);
+    fv_cell              cell = { .integer = nrows };
+    if (column >= 0 && fv__summary_ordered(all->value[v].function)) {
+        qsort(u->value, (size_t)n, sizeof *u->value, fv__numbers_ascending);
+        cell.real = fv__sorted_quantile(u->value, n, all->value[v].share);
+    } else if (column >= 0)
+        FV_TRY(fv__summary_result(whole, r->type->column[column].kind, all->value[v].function, out, r->type->column[column].name,
+                                  &cell, error));
+    e->value = e->low = e->high = fv__cell_number(out, cell);
+    snprintf(e->method, sizeof e->method, "exact");
+    return FV_OK;
+}
+
+static fv_status estimate_group(const sampled_rows *r, fv_sample *s, int64_t from, int64_t to, int v, fv_interval *e,
+                                fv_error *error) {
+    const fv__summaries *all = &r->request->summaries;
+    int                  column = all->value[v].column;
+    fv__summary_units    u = { 0 };
+    fv__summary_tally    whole = { 0 };
+    fv__summary_start(&whole);
+    fv_status status = read_group(r, from, to, column, s->seen, &u, &whole, error);
+    if (status == FV_OK && s->seen == s->population)
+        status = whole_value(r, v, to - from, &u, u.end[s->seen - 1], &whole, e, error);
+    else if (status == FV_OK)
+        status = fv__estimate_summary(s, all->value[v].function, column, all->value[v].share, &u, (double)s->population, e, error);
+    fv__summary_release(&whole);
+    fv__summary_units_release(&u);
+    return status;
+}
+
+/* A group that no item of the sample has is not listed. */
+static fv_status estimate_groups(sampled_rows *r, fv_sample *s, fv_estimates *e, fv_error *error) {
+    const request *q = r->request;
+    fv__estimates_init(e, r->ngroups, q->keys.count, q->summaries.count);
+    s->intervals = r->ngroups * q->summaries.count;
+    for (int64_t g = 0, at = 0, end; g < r->ngroups; g++, at = end) {
+        end = q->keys.count ? end_of_group(r, at) : r->nrows;
+        for (int k = 0; k < q->keys.count; k++) {
+            int     c = q->keys.key[k].column;
+            fv_cell cell = row_at(r, r->order[at])[c];
+            if (r->type->column[c].kind == FV_COLUMN_TEXT && cell.text) cell.text = fv__arena_strdup(&e->texts, cell.text);
+            e->plain[g * q->keys.count + k] = cell;
+        }
+        for (int v = 0; v < q->summaries.count; v++)
+            FV_TRY(estimate_group(r, s, at, end, v, &e->interval[g * q->summaries.count + v], error));
+    }
+    return FV_OK;
+}
+
+static fv_status estimate_rows(fv_sample *s, fv_estimates *e, fv_error *error) {
+    request      q;
+    sampled_rows r = { .type = s->in[0]->table, .request = &q };
+    FV_TRY(parse(s->params, s->in[0], &q, error));
+    fv_status status = take_rows(&r, s, error);
+    if (status == FV_OK) status = estimate_groups(&r, s, e, error);
+    release_sampled(&r);
+    return status;
+}
+
+static int plain_of(const void *params_, const fv_type *const *in) {
+    request  q;
+    fv_error error = { 0 };
+    return parse(params_, in[0], &q, &error) == FV_OK ? q.keys.count : 0;
+}
+
+static const char *hindered(const void *params_, const fv_type *const *in) {
+    request     q;
+    fv_error    error = { 0 };
+    const char *why = NULL;
+    if (parse(params_, in[0], &q, &error) != FV_OK) return NULL;
+    for (int v = 0; v < q.summaries.count && !why; v++) why = fv__summary_hindered(q.summaries.value[v].function);
+    for (int k = 0; k < q.keys.count && !why; k++)
+        if (is_key(in[0]->table, &q, k, "item") || is_key(in[0]->table, &q, k, "path"))
+            why = "each item is a group of its own, and one that is not looked at would have no row";
+    return why;
+}
+
+/* ---------------------------------------------------------------- the operator */
+
 static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
 
 static const fv_column_doc columns[] = {
@@ -302,4 +465,6 @@ const fv_op FV_OP(group) = {
     .columns = columns,
 };
 
-const fv_estimator FV_ESTIMATOR(group) = { .chain = FV_CHAIN_LAST, .twin = "objects" };
+const fv_estimator FV_ESTIMATOR(group) = {
+    .rows = estimate_rows, .plain_of = plain_of, .hindered = hindered, .chain = FV_CHAIN_LAST, .twin = "objects"
+};
