@@ -1,5 +1,5 @@
 /* Thresholds from some of the chunks. Images of up to 16 bits have the counts of all values in each chunk's partial. Of others
- * the first pass finds the range, and beside it this keeps a sketch: how a part of the chunk's rows, chosen at random, spreads
+ * the first pass finds the range, and beside it this keeps a sketch: how a part of the chunk's voxels, chosen at random, spreads
  * over bins between the chunk's own least and greatest value. Sketches are spread over one grid, and resampled in groups of
  * chunks. */
 #include "base/math.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SKETCH = 1024, GRID = 4096, ENOUGH = 1 << 13, LEAST_PART = 16, MOST_STRETCHED = 1 << 19, LEAST_HEIGHT = 64 };
+enum { SKETCH = 1024, GRID = 4096, ENOUGH = 1 << 13, LEAST_PART = 16, PIECE = 16, MOST_STRETCHED = 1 << 19, LEAST_HEIGHT = 64 };
 
 /* ---------------------------------------------------------------- the sketch of a chunk */
 
@@ -29,7 +29,7 @@ size_t fv__levels_survey_bound(const fv_need *n) {
     }                                                                                                                            \
     break;
 
-static void add_row(fv_dtype dtype, const void *data, int64_t n, double low, double scale, uint32_t *counts) {
+static void add_piece(fv_dtype dtype, const void *data, int64_t n, double low, double scale, uint32_t *counts) {
     switch (dtype) {
     case FV_UINT32: ADD(uint32_t)
     case FV_INT32: ADD(int32_t)
@@ -40,27 +40,25 @@ static void add_row(fv_dtype dtype, const void *data, int64_t n, double low, dou
     }
 }
 
-static int64_t count_rows(const fv_region *region) {
-    int64_t rows = 1;
-    for (int d = 0; d + 1 < region->ndim; d++) rows *= region->size[d];
-    return rows;
-}
-
-/* One row of each `step` that follow each other, chosen by chance, because every tenth one may meet a pattern that comes back every
- * tenth row. Each row of the chunk is as likely as any other (where fewer than `step` are left at the end, perhaps none of them is
- * taken), and there is always one. Chunks choose on their own, so that they do not all meet the same line of a pattern. */
+/* Short pieces of all rows, one of each `step` pieces that follow each other, chosen by chance, because every tenth one may meet a
+ * pattern that comes back every tenth voxel. Each voxel is as likely as any other (where fewer than `step` pieces are left at the end
+ * of a row, perhaps none of them is taken), and chunks choose on their own. */
 static void sketch(const fv_block *block, const fv_extent *extent, uint32_t *counts) {
     const fv_region *region = &block->region;
     double           low = fv__scalar_number(&extent->low), width = fv__scalar_number(&extent->high) - low;
     double           scale = width > 0 && isfinite((double)SKETCH / width) ? (double)SKETCH / width : 0;
-    int64_t          n = region->ndim ? region->size[region->ndim - 1] : 1, row = 0, chosen = 0;
-    int64_t          step = FV_MIN(FV_MIN(FV_MAX(extent->count / ENOUGH, 1), LEAST_PART), count_rows(region));
-    uint64_t         chunk = 0;
+    int64_t          n = region->ndim ? region->size[region->ndim - 1] : 1;
+    int64_t          step = FV_MIN(FV_MAX(extent->count / ENOUGH, 1), LEAST_PART), piece = step > 1 ? PIECE : n;
+    uint64_t         chunk = 0, chance = 0;
     fv_rows          rows;
     for (int d = 0; d < region->ndim; d++) chunk = fv__place_hash(chunk, 3, region->start[d], d, 0);
-    for (fv__rows_begin(&rows, region); fv__rows_next(&rows); row++) {
-        if (row % step == 0) chosen = row + (int64_t)(fv__place_hash(chunk, 3, row, 0, 0) % (uint64_t)step);
-        if (row == chosen) add_row(block->dtype, fv__block_at(block, rows.position), n, low, scale, counts);
+    for (fv__rows_begin(&rows, region); fv__rows_next(&rows);) {
+        const char *row = fv__block_at(block, rows.position);
+        for (int64_t from = 0; from < n; from += piece * step) {
+            int64_t at = from + piece * (int64_t)(fv__mix(chunk + ++chance * 0x9e3779b97f4a7c15u) % (uint64_t)step);
+            if (at < n)
+                add_piece(block->dtype, row + at * (int64_t)fv_dtype_size(block->dtype), FV_MIN(piece, n - at), low, scale, counts);
+        }
     }
 }
 
@@ -149,14 +147,14 @@ static fv_status add_tally(const fv_group_way *base, fv_bytes *into, const void 
 static fv_status add_chunk(const fv_group_way *base, fv_bytes *into, const void *data, size_t size, fv_error *error) {
     const way *w = (const way *)base;
     fv_extent  extent;
-    uint32_t   counts[SKETCH], rows = 0;
+    uint32_t   counts[SKETCH], taken = 0;
     if (size != sizeof extent + sizeof counts) return fv_fail(error, FV_ERROR_INTERNAL, "a chunk has no sketch of its values");
     memcpy(&extent, data, sizeof extent);
     memcpy(counts, (const char *)data + sizeof extent, sizeof counts);
-    for (int k = 0; k < SKETCH; k++) rows += counts[k];
+    for (int k = 0; k < SKETCH; k++) taken += counts[k];
     FV_TRY(begin_group(into, &extent, error));
     double low = fv__scalar_number(&extent.low), width = fv__scalar_number(&extent.high) - low, cell = w->width / GRID;
-    double weight = rows ? (double)extent.count / (double)rows : 0;
+    double weight = taken ? (double)extent.count / (double)taken : 0;
     for (int k = 0; k < SKETCH; k++)
         if (counts[k])
             spread((low + width * k / SKETCH - w->low) / cell, (low + width * (k + 1) / SKETCH - w->low) / cell,

@@ -109,6 +109,25 @@ def thresholds_of_all_types_hold_the_exact_ones(folder):
 
 
 @test
+def no_row_of_a_chunk_counts_more_than_others(folder):
+    """Of large chunks of floats a part is looked at. The first row of each chunk is bright here: 2.0 becomes 2.3 for who always
+    takes it."""
+    numbers = np.random.default_rng(6)
+    bright = numbers.random((32, 256, 1024)) < 0.1
+    bright[:, ::128] = True
+    save(folder, "v.npy", np.where(bright, numbers.normal(6, 1, bright.shape), numbers.exponential(1, bright.shape))
+         .astype(np.float32))
+    text = 'param seed = 0\nv = read("v.npy")\napprox(li(v), error = 0.05, seed = seed)'
+    _, (rows,) = values(text, folder, "--set", "seed=1..40", chunk=("--chunk", "1x128x1024"))
+    _, [[exact]] = values('li(read("v.npy"))', folder, chunk=("--chunk", "1x128x1024"))
+    assert all(row["seen"] < row["chunks"] == 64 for row in rows), rows[0]
+    found = np.array([next(value for name, value in row.items() if name.startswith("approx")) for row in rows]) / first(exact)
+    assert abs(found.mean() - 1) < 0.02, (found.mean(), exact)
+    held = np.mean([row["low"] <= first(exact) <= row["high"] for row in rows])
+    assert held >= 0.81, held  # 0.95 less four standard deviations of 40 draws
+
+
+@test
 def histograms_of_floats_have_the_bins_that_are_asked_for(folder):
     image = two_classes().astype(np.float32)
     save(folder, "v.npy", image)
@@ -386,19 +405,20 @@ CELLS = 'measure(label(read("*/item*.npy")))'
 def items_are_sampled_and_nothing_is_computed_twice(folder):
     masks(folder)
     group = f'group({CELLS}, "", "count(), mean(volume), median(volume)")'
-    some, [[row]] = values(f"approx({group}, error = 0.1)", folder)
+    some, [[row]] = values(f"approx({group}, error = 0.3)", folder, chunk=())
     assert 16 <= row["seen"] < row["items"] == 80, row
     names = {name for name in row if not name.endswith(("_low", "_high"))}
     assert names == {"count", "mean_volume", "median_volume", "confidence", "seen", "items", "method"}, row
-    assert some["bytes_read"] < 80 * 64 * 96 * 1.4, some["bytes_read"]  # the other items were not even opened
-    more, [[better]] = values(f"approx({group}, error = 0.05)", folder)
-    rest, [[all_seen]] = values(f"approx({group}, error = 0.0000001)", folder)
+    more, [[better]] = values(f"approx({group}, error = 0.12)", folder, chunk=())
+    rest, [[all_seen]] = values(f"approx({group}, error = 0.0000001)", folder, chunk=())
     assert row["seen"] < better["seen"] < 80 == all_seen["seen"] and all_seen["method"] == "exact", (better, all_seen)
-    whole, [[exact]] = values(group, folder)
+    whole, [[exact]] = values(group, folder, chunk=())
+    alone, [[same]] = values(group, folder, "--store", "other", chunk=())
+    assert same == exact and some["bytes_read"] < 0.9 * alone["bytes_read"], (some["bytes_read"], alone["bytes_read"])
     assert all(exact[name] == all_seen[name] == all_seen[name + "_low"] for name in exact), (exact, all_seen)
     tasks = [done["tasks_run"] for done in (some, more, rest, whole)]
     assert tasks[3] <= 2 and sum(tasks[:3]) <= 2 * 80 + 3 * 2, tasks  # label and measure once for each item, and the group
-    found = [values(f"approx({group}, error = 0.1)", folder, "--fresh", *options)[1]
+    found = [values(f"approx({group}, error = 0.3)", folder, "--fresh", *options, chunk=())[1]
              for options in (["--workers", "1"], ["--engine", "processes", "--workers", "2"])]
     assert found[0] == found[1] == [[row]], found
 
@@ -411,16 +431,17 @@ def sampled_items_give_intervals_that_hold_and_have_no_bias(folder):
     table = f'with({CELLS}, "large = volume > 60")'
     text = f'param seed = 0\napprox(group({table}, "", {values_of}), error = 9, seed = seed)\n' \
            f'approx(group({table}, "large", "count(), mean(volume)"), error = 9, seed = seed)'
-    _, (rows, groups) = values(text, folder, "--set", "seed=1..150")
+    _, (rows, groups) = values(text, folder, "--set", "seed=1..150", chunk=())
     _, ([exact], by_group) = values(f'group({table}, "", {values_of})\ngroup({table}, "large", "count(), mean(volume)")', folder)
     assert len(rows) == 150 and sum(row["method"] == "stratified" for row in rows) > 75, rows[:3]
     cases = [(rows, exact)] + [([row for row in groups if row["large"] == group["large"]], group) for group in by_group]
     for some, truth in cases:
         sampled = [row for row in some if row["seen"] < row["items"]]
-        assert len(sampled) > 75, (truth, len(sampled))
+        assert len(sampled) > 30, (truth, len(sampled))
         for name in (name for name in truth if name != "large"):
             held = np.mean([row[name + "_low"] <= truth[name] <= row[name + "_high"] for row in sampled])
-            assert held >= 0.87, (name, held)  # 0.95 less four standard deviations of 120 draws
+            least = 0.95 - 4 * (0.95 * 0.05 / len(sampled)) ** 0.5  # four standard deviations of so many draws
+            assert held >= least, (name, held)
             found = np.array([row[name] for row in some]) / truth[name]
             bias, deviation = found.mean() - 1, found.std() / len(found) ** 0.5
             assert abs(bias) < 4 * deviation + (0.01 if name != "count" else 0), (name, bias, deviation)  # ratios: 1 / items
