@@ -25,6 +25,9 @@ bool fv_within(const char *command, const char *within, const char *within_error
         fv_complain(command, "--within %s: expected a time above 0, such as 30s, 2min or 500ms", within);
     else if (within_error && !measured(within_error, parts, of_parts, part))
         fv_complain(command, "--within-error %s: expected a part above 0, such as 1%% or 0.01", within_error);
+    else if (within_error && *part >= 1 && !strchr(within_error, '%'))
+        fv_complain(command, "--within-error %s: this is %g times the value itself; %s %% is written %s%% or %g", within_error,
+                    *part, within_error, within_error, *part / 100);
     else
         return true;
     return false;

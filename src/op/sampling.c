@@ -11,8 +11,7 @@ const fv_param fv__sampling_params[] = {
                  "stop when the interval reaches at most this part of the value to each side: 0.01 is 1 %; or absolute, or time"),
     FV_PARAM(fv_sampling, absolute, .def = "", .above = true, .doc = "the same as a number of the value's own unit"),
     FV_PARAM(fv_sampling, time, .def = "", .above = true, .unit = "s", .doc = "stop when this time is over"),
-    FV_PARAM(fv_sampling, confidence, .def = "0.95", .max = 1, .above = true,
-             .doc = "how sure the interval is, above 0 and below 1"),
+    FV_PARAM(fv_sampling, confidence, .def = "0.95", .above = true, .doc = "how sure the interval is, above 0 and below 1"),
     FV_PARAM(fv_sampling, seed, .def = "0", .doc = "another seed takes other chunks"),
     FV_PARAM(fv_sampling, joint, .def = "false",
              .doc = "of a table: all of its intervals hold at once with this confidence, and not each for itself"),
@@ -30,7 +29,12 @@ fv_status fv__sampling_check(const fv_sampling *p, fv_error *error) {
     }
     if (given != 1)
         return fv_fail(error, FV_ERROR_USAGE,
-                       "give one of error (0.01 is 1 %% of the value), absolute and time (seconds), above 0");
+                       "%sgive one of error = 0.01 (until it is known to 1 %% of the value), absolute = 2 (to 2 to each side) and "
+                       "time = 5 (seconds)",
+                       given ? "" : "when is it known well enough? ");
+    if (p->confidence > 1 && p->confidence < 100)
+        return fv_fail(error, FV_ERROR_USAGE, "confidence = %g: it must be below 1; %g %% is written %g", p->confidence,
+                       p->confidence, p->confidence / 100);
     if (!(p->confidence > 0 && p->confidence < 1))
         return fv_fail(error, FV_ERROR_USAGE, "confidence = %g: it must be above 0 and below 1, as 0.95", p->confidence);
     return FV_OK;

@@ -61,7 +61,7 @@ static const sample samples[] = {
       "a.fov:1:5: error: '3px' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f\n"
       "  1 | a = 3px + 1.2.3 + 1e999 + 9007199254740993\n"
       "    |     ^~~\n"
-      "  hint: a name cannot start with a digit\n"
+      "  hint: numbers have no unit (5s is written 5), and a name cannot start with a digit\n"
       "a.fov:1:11: error: '1.2.3' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f\n"
       "  1 | a = 3px + 1.2.3 + 1e999 + 9007199254740993\n"
       "    |           ^~~~~\n"
@@ -165,7 +165,7 @@ static const sample samples[] = {
                           "a.fov:1:8: error: '31m' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f\n"
                           "  1 | a = ??[31m\n"
                           "    |        ^~~\n"
-                          "  hint: a name cannot start with a digit\n" },
+                          "  hint: numbers have no unit (5s is written 5), and a name cannot start with a digit\n" },
     { "f(\"\xc3(\")", "a.fov:1:4: error: the byte 0xc3 is not UTF-8 text\n"
                       "  1 | f(\"?(\")\n"
                       "    |    ^\n"
