@@ -84,6 +84,8 @@ typedef struct fv_run_estimate {
     double      value, low, high, confidence;
     int64_t     seen, chunks;
     const char *method;
+    const char *group; /* of a table with groups: which one, as "large" or "large, 3"; NULL: it has none */
+    bool        items; /* seen and chunks are numbers of items: the value is made of all of them */
 } fv_run_estimate;
 
 typedef struct fv_run_state { /* what a progress callback sees */

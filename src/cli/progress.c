@@ -82,12 +82,13 @@ static void add_estimate(cJSON *list, const fv_run_estimate *e) {
     cJSON_AddStringToObject(one, "name", e->name);
     if (e->column) cJSON_AddStringToObject(one, "column", e->column);
     if (e->column) cJSON_AddNumberToObject(one, "row", (double)e->row);
+    if (e->group) cJSON_AddStringToObject(one, "group", e->group);
     cJSON_AddNumberToObject(one, "value", e->value);
     cJSON_AddNumberToObject(one, "low", e->low);
     cJSON_AddNumberToObject(one, "high", e->high);
     cJSON_AddNumberToObject(one, "confidence", e->confidence);
     cJSON_AddNumberToObject(one, "seen", (double)e->seen);
-    cJSON_AddNumberToObject(one, "chunks", (double)e->chunks);
+    cJSON_AddNumberToObject(one, e->items ? "items" : "chunks", (double)e->chunks);
     cJSON_AddStringToObject(one, "method", e->method);
     cJSON_AddItemToArray(list, one);
 }

@@ -46,6 +46,9 @@ typedef struct fv_instance {
  * segments must be done. */
 fv_status fv__instance_open(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
                             fv_error *error);
+/* The same for a unit of the run while items of the first segment go on: tables are of those that are done. */
+fv_status fv__instance_open_early(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
+                                  fv_error *error);
 /* The same for types and plans alone, before anything was made. */
 fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
                               fv_error *error);

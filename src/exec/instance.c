@@ -54,6 +54,14 @@ fv_status fv__instance_open(const fv_context *context, int64_t item, fv_instance
     return open_instance(context, item, handed, out, diagnostics, error);
 }
 
+fv_status fv__instance_open_early(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
+                                  fv_error *error) {
+    fv_exports *handed = fv__calloc(sizeof *handed);
+    fv__exports_init(handed, context->bindings, context->store);
+    handed->base.partial = true;
+    return open_instance(context, item, handed, out, diagnostics, error);
+}
+
 fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
                               fv_error *error) {
     return open_instance(context, item, NULL, out, diagnostics, error);

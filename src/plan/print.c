@@ -1,6 +1,7 @@
 /* Plans and graphs as text, JSON and DOT. */
 #include "plan/print.h"
 #include "graph/approximate.h"
+#include "graph/gathered.h"
 #include <cjson/cJSON.h>
 #include <fovea/text.h>
 #include <stdio.h>
@@ -83,18 +84,29 @@ static int64_t tasks_to_one_percent(const fv_stage *stage) {
     return (int64_t)ceil(many / (1 + many / all));
 }
 
+/* The rows of items that a stage summarises; NULL: it does not. */
+static const fv_gathered *items_of(const fv_stage *stage) {
+    const fv_node *node = stage->targets[0].kind == FV_TARGET_PASS ? stage->targets[0].node : NULL;
+    return node && node->ninputs && node->in[0] ? fv__gathered_of(node->in[0]) : NULL;
+}
+
 /* What of its values could be, or is, known from a part of the tasks; empty: nothing. */
 static void sampling_text(const fv_stage *stage, int workers, fv_bytes *out) {
-    const int64_t      least = fv__sampling_next(0, stage->ntasks);
+    const fv_gathered *items = items_of(stage);
+    const int64_t      all = items ? items->count : stage->ntasks, least = fv__sampling_next(0, all);
+    const char        *units = items ? "items" : "tasks";
     const fv_sampling *asked = stage->targets[0].kind == FV_TARGET_PASS ? stage->targets[0].node->sampling : NULL;
     int                found = 0;
     if (asked && asked->time)
-        fv__bytes_printf(out, "taken at random for %g s%s, %g %% sure", asked->time, asked->whole ? " of the run" : "",
+        fv__bytes_printf(out, "%staken at random for %g s%s, %g %% sure", items ? "items " : "", asked->time, asked->whole ? " of the run" : "",
                          100 * asked->confidence);
     else if (asked)
-        fv__bytes_printf(out, "taken at random until %s%g%s to each side, %g %% sure; from %lld tasks on",
-                         asked->absolute ? "" : "within ", asked->absolute ? asked->absolute : 100 * asked->error,
-                         asked->absolute ? "" : " %", 100 * asked->confidence, (long long)least);
+        fv__bytes_printf(out, "%staken at random until %s%g%s to each side, %g %% sure; from %lld %s on",
+                         items ? "items " : "", asked->absolute ? "" : "within ", asked->absolute ? asked->absolute : 100 * asked->error,
+                         asked->absolute ? "" : " %", 100 * asked->confidence, (long long)least, units);
+    if (items && !asked && least < all && fv__can_approximate(stage->targets[0].node))
+        fv__bytes_printf(out, "%s can be estimated with approx or --within, from at least %lld of %lld items",
+                         fv__node_label(stage->targets[0].node), (long long)least, (long long)all);
     for (int t = 0; t < stage->ntargets && !asked && !stage->serial && least < stage->ntasks; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_PASS || target->pass || !fv__can_approximate(target->node)) continue;

@@ -521,6 +521,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     pthread_mutex_unlock(&s->mutex);
     if (made && s->context->bindings->collection) put_aside(s, item);
     free_item(s, item);
+    if (made) fv__watched_items(s);
 }
 
 static bool item_over(const fv_scheduler *s, const fv_item *item) {

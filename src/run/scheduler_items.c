@@ -4,7 +4,6 @@
  * Items of a sample are handed out up to the next size at which it is looked at, or until the time is over. Then the unit of the run
  * is opened, which finds what these items have made. If that is not enough, it is closed again, and more items are handed out: what
  * is known of the first ones is in the store. */
-#include "exec/exports.h"
 #include "exec/sampled.h"
 #include "graph/approximate.h"
 #include "graph/gathered.h"
@@ -92,6 +91,10 @@ int64_t fv__items_next(fv_scheduler *s) {
     if (!inside) return s->next_item;
     if (!in_time(s)) s->items_limit = FV_MAX(s->next_item, 1);
     return s->next_item < s->items_limit ? s->next_item : segment_of(s)->count; /* the unit of the run: to look at them */
+}
+
+bool fv__items_going(const fv_scheduler *s) {
+    return (is_sample(s) || s->items_told) && !s->source->shared && !s->segment && s->next_item > 0;
 }
 
 /* ---------------------------------------------------------------- looking */

@@ -91,6 +91,8 @@ typedef struct fv_shown_estimate {
     int64_t     item, row;
     int         node;
     char        name[64], column[40]; /* column: of a table, or "" */
+    char        group[40];            /* of a table: its group, or "" */
+    bool        of_items;
     fv_interval interval;
 } fv_shown_estimate;
 
@@ -139,6 +141,9 @@ struct fv_scheduler {
     int64_t                items_given;  /* handed out when it was looked at */
     double                 items_deadline; /* 0: none */
     bool                   items_told;     /* something is told of what the run makes of them while they go on */
+    bool                   items_looking;  /* a thread finds out what */
+    int64_t                items_due;
+    double                 items_spent; /* seconds, on looking */
     void                  *source_state; /* NULL: it has none */
     bool                   full;         /* something did not fit into memory since the last job was handed out */
     bool                   alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
@@ -185,6 +190,7 @@ int64_t  fv__items_next(fv_scheduler *scheduler);  /* place in the order of the 
 /* Without the mutex: whether what an open unit of the run estimates is known well enough (more). */
 fv_status fv__items_look(fv_scheduler *scheduler, fv_item *item, fv_error *error);
 void      fv__items_more(fv_scheduler *scheduler);
+bool      fv__items_going(const fv_scheduler *scheduler); /* in random order, and the unit of the run has not been reached */
 
 /* ---- scheduler_watched.c: what is known while tasks go on ---- */
 void fv__watched_begin(const fv_scheduler *scheduler, fv_item *item, int stage);
@@ -193,7 +199,9 @@ bool fv__watched_take(const fv_scheduler *scheduler, fv_item *item, int stage, i
 /* Without the mutex, when a task of a watched stage is back: now and then brings the estimates up to date. */
 void fv__watched_done(fv_scheduler *scheduler, const fv_job *job);
 void fv__watched_over(fv_scheduler *scheduler, const fv_item *item, int stage); /* a stage; -1: all of the item */
-void fv__watched_tell(fv_scheduler *scheduler);                                 /* puts the estimates into the progress */
+/* Without the mutex, when an item is over: now and then brings estimates up to date of what the run makes of all. */
+void fv__watched_items(fv_scheduler *scheduler);
+void fv__watched_tell(fv_scheduler *scheduler); /* puts the estimates into the progress */
 void fv__watched_free(struct fv_watched *watched);
 
 /* ---- whole_source.c ---- */

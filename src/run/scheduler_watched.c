@@ -7,6 +7,7 @@
  */
 #include "exec/sampled.h"
 #include "graph/approximate.h"
+#include "graph/gathered.h"
 #include "run/scheduler_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,16 +124,39 @@ static bool is_due(const fv_scheduler *s, const fv_job *job, double took) {
     return true;
 }
 
+/* The rows of items that a value is made of; NULL: it is made of an image. */
+static const fv_gathered *items_of(const fv_node *node) {
+    return node->ninputs && node->in[0] ? fv__gathered_of(node->in[0]) : NULL;
+}
+
+/* The columns that make the group of a row, as "large, 3"; "" where there are none. */
+static void name_group(const fv_node *node, const fv_estimates *rows, int64_t row, char *text, size_t size) {
+    int used = 0;
+    *text = 0;
+    for (int k = 0; items_of(node) && k < rows->nplain && used < (int)size; k++) {
+        const fv_cell *cell = &rows->plain[row * rows->nplain + k];
+        fv_column_kind kind = node->type.table->column[k].kind;
+        const char    *apart = k ? ", " : "";
+        if (kind == FV_COLUMN_TEXT)
+            used += snprintf(text + used, size - (size_t)used, "%s%s", apart, cell->text ? cell->text : "");
+        else
+            used += snprintf(text + used, size - (size_t)used, "%s%g", apart, fv__cell_number(kind, *cell));
+    }
+}
+
 /* Mutex held. */
 static void put_one(fv_scheduler *s, const fv_item *item, const fv_node *node, const char *column, int64_t row,
-                    const fv_interval *e) {
+                    const char *group, const fv_interval *e) {
     fv_shown_estimate *at = NULL, *shown = s->shown;
     for (int k = 0; k < s->nshown && !at; k++)
         if (shown[k].item == item->number && shown[k].node == node->id && shown[k].row == row && !strcmp(shown[k].column, column))
             at = &shown[k];
     if (!at && s->nshown == MOST_SHOWN) return;
     if (!at) at = &shown[s->nshown++];
-    *at = (fv_shown_estimate){ .item = item->number, .node = node->id, .row = row, .interval = *e };
+    *at = (fv_shown_estimate){
+        .item = item->number, .node = node->id, .row = row, .of_items = items_of(node) != NULL, .interval = *e
+    };
+    snprintf(at->group, sizeof at->group, "%s", group);
     snprintf(at->name, sizeof at->name, "%s", name_of(item->instance, node));
     snprintf(at->column, sizeof at->column, "%s", column);
 }
@@ -140,13 +164,15 @@ static void put_one(fv_scheduler *s, const fv_item *item, const fv_node *node, c
 /* Mutex held. Of a table, one for each estimated column of each row. */
 static void put(fv_scheduler *s, const fv_item *item, const fv_node *node, const fv_interval *e, const fv_estimates *rows) {
     if (node->type.kind != FV_KIND_TABLE) {
-        if (!isnan(e->low)) put_one(s, item, node, "", 0, e);
+        if (!isnan(e->low)) put_one(s, item, node, "", 0, "", e);
         return;
     }
     int apart = node->sampling ? 3 : 1; /* an estimated table has columns low and high behind each */
     for (int64_t k = 0; k < rows->nrows * rows->nvalues; k++) {
         const fv_column *column = &node->type.table->column[rows->nplain + apart * (int)(k % rows->nvalues)];
-        if (!isnan(rows->interval[k].low)) put_one(s, item, node, column->name, k / rows->nvalues, &rows->interval[k]);
+        char             group[40];
+        name_group(node, rows, k / rows->nvalues, group, sizeof group);
+        if (!isnan(rows->interval[k].low)) put_one(s, item, node, column->name, k / rows->nvalues, group, &rows->interval[k]);
     }
 }
 
@@ -212,34 +238,39 @@ void fv__watched_tell(fv_scheduler *s) {
                                                   .confidence = e->confidence,
                                                   .seen = e->seen,
                                                   .chunks = e->population,
-                                                  .method = e->method };
+                                                  .method = e->method,
+                                                  .group = *shown->group ? shown->group : NULL,
+                                                  .items = shown->of_items };
         if (used < (int)sizeof s->so_far)
-            used +=
-                snprintf(s->so_far + used, sizeof s->so_far - (size_t)used, "%s%s %.6g ± %.2g", k ? ", " : "",
-                         *shown->column ? shown->column : shown->name, e->value, FV_MAX(e->high - e->value, e->value - e->low));
+            used += snprintf(s->so_far + used, sizeof s->so_far - (size_t)used, "%s%s%s%s %.6g ± %.2g", k ? ", " : "",
+                             *shown->column ? shown->column : shown->name, *shown->group ? " of " : "", shown->group, e->value,
+                             FV_MAX(e->high - e->value, e->value - e->low));
     }
     p->estimates = s->told_estimates;
     p->nestimates = s->nshown;
     p->estimate = s->nshown ? s->so_far : NULL;
 }
 
-static void say_so_far(const char *name, const fv_interval *e) {
+static void say_so_far(const char *name, const char *units, const fv_interval *e) {
     if (isnan(e->low))
-        fv__log("fovea: %s so far: %g (no interval: %lld of %lld chunks are too few to tell one)", name, e->value,
-                (long long)e->seen, (long long)e->population);
+        fv__log("fovea: %s so far: %g (no interval: %lld of %lld %s are too few to tell one)", name, e->value, (long long)e->seen,
+                (long long)e->population, units);
     else
-        fv__log("fovea: %s so far: %g, between %g and %g (%g %%, %lld of %lld chunks)", name, e->value, e->low, e->high,
-                100 * e->confidence, (long long)e->seen, (long long)e->population);
+        fv__log("fovea: %s so far: %g, between %g and %g (%g %%, %lld of %lld %s)", name, e->value, e->low, e->high,
+                100 * e->confidence, (long long)e->seen, (long long)e->population, units);
 }
 
 static void say_rows(const fv_node *node, const fv_estimates *rows) {
     int apart = node->sampling ? 3 : 1;
     for (int64_t k = 0; k < FV_MIN(rows->nrows * rows->nvalues, MOST_SHOWN); k++) {
-        char name[192];
-        snprintf(name, sizeof name, rows->nrows > 1 ? "%s, row %lld" : "%s",
-                 node->type.table->column[rows->nplain + apart * (int)(k % rows->nvalues)].name,
-                 (long long)(k / rows->nvalues + 1));
-        say_so_far(name, &rows->interval[k]);
+        const char *column = node->type.table->column[rows->nplain + apart * (int)(k % rows->nvalues)].name;
+        char        name[192], group[40];
+        name_group(node, rows, k / rows->nvalues, group, sizeof group);
+        if (*group)
+            snprintf(name, sizeof name, "%s of %s", column, group);
+        else
+            snprintf(name, sizeof name, rows->nrows > 1 ? "%s, row %lld" : "%s", column, (long long)(k / rows->nvalues + 1));
+        say_so_far(name, items_of(node) ? "items" : "chunks", &rows->interval[k]);
     }
 }
 
@@ -252,15 +283,51 @@ static void say_stage(fv_scheduler *s, const fv_item *item, int index) {
         if (!is_shown(item->instance, &stage->targets[t])) continue;
         bool some = fv__sample_so_far(item->instance, stage, node, &e, &rows);
         if (some && node->type.kind == FV_KIND_TABLE) say_rows(node, &rows);
-        if (some && node->type.kind != FV_KIND_TABLE) say_so_far(name_of(item->instance, node), &e);
+        if (some && node->type.kind != FV_KIND_TABLE) say_so_far(name_of(item->instance, node), "chunks", &e);
         if (some) put(s, item, node, &e, &rows);
         fv__estimates_release(&rows);
     }
+}
+
+/* ---------------------------------------------------------------- of all items */
+
+/* Without the mutex. The unit of the run is opened with what there is of the items, and closed again. */
+static void look_at_items(fv_scheduler *s, bool say) {
+    fv_diagnostics none = { 0 };
+    fv_item        unit = { .number = s->context->bindings->segments[1].first };
+    if (fv__instance_open_early(s->context, unit.number, &unit.instance, &none, &(fv_error){ 0 }) == FV_OK) {
+        const fv_plan *plan = unit.instance->plan;
+        for (int k = 0; k < plan->nstages; k++) {
+            const fv_target *target = &plan->stages[k].targets[0];
+            if (target->kind != FV_TARGET_PASS || !items_of(target->node)) continue;
+            if (say) say_stage(s, &unit, k);
+            if (!say) look(s, &unit, k);
+        }
+        fv__instance_close(unit.instance);
+    }
+    fv__diagnostics_release(&none);
+}
+
+void fv__watched_items(fv_scheduler *s) {
+    double now = fv__now(), passed = now - s->started;
+    pthread_mutex_lock(&s->mutex);
+    bool due = s->settings->options.progress && fv__items_going(s) && !s->items_looking &&
+               s->progress.items_done >= s->items_due && passed >= PATIENCE && s->items_spent <= SHARE * passed;
+    if (due) s->items_looking = true;
+    if (due) s->items_due = fv__sampling_next(s->progress.items_done, s->context->bindings->nunits);
+    pthread_mutex_unlock(&s->mutex);
+    if (!due) return;
+    look_at_items(s, false);
+    pthread_mutex_lock(&s->mutex);
+    s->items_looking = false;
+    s->items_spent += fv__now() - now;
+    pthread_mutex_unlock(&s->mutex);
 }
 
 void fv__scheduler_so_far(fv_scheduler *s) {
     for (fv_item *item = s->items; item; item = item->next)
         for (int k = 0; item->ready && k < item->instance->plan->nstages; k++)
             if (item->stages[k].watched && !item->stages[k].complete) say_stage(s, item, k);
+    if (fv__items_going(s)) look_at_items(s, true);
     fv__scheduler_tell(s);
 }
