@@ -136,6 +136,23 @@ static const fv_sampling *sampling_of(const fv_node *node) {
     return node->sampling ? node->sampling : &watched;
 }
 
+/* Whether it is made of a file that no other item has. */
+static bool is_own(const fv_instance *instance, const fv_node *node) {
+    const fv_param *file = node->op && node->op->identity ? fv__params_file(node->op) : NULL;
+    const char     *name = file ? *(char *const *)((const char *)node->params + file->offset) : NULL;
+    bool            own = name && fv__bindings_alone(instance->context->bindings, name, instance->item);
+    for (int i = 0; i < node->ninputs && !own; i++) own = node->in[i] && is_own(instance, node->in[i]);
+    return own;
+}
+
+uint64_t fv__sample_seed(const fv_instance *instance, const fv_node *node) {
+    const fv_bindings *bindings = instance->context->bindings;
+    uint64_t           seed = (uint64_t)sampling_of(node)->seed;
+    if (fv__bindings_unit(bindings, instance->item).collection == FV_RUN || !is_own(instance, node)) return seed;
+    const char *path = fv__bindings_item(bindings, instance->item);
+    return seed + fv__hash_bytes(path, strlen(path)).low;
+}
+
 static void tell_seen(const sample *s, fv_interval *e) {
     e->seen = s->base.seen;
     e->population = s->base.population;
@@ -269,7 +286,7 @@ static fv_status begin_sample(sample *s, fv_instance *instance, const fv_stage *
                              .voxels = items ? (double)population : (double)fv_image_type_voxels(&node->in_type[0]->image),
                              .confidence = sampling->confidence,
                              .chosen = sampling->error > 0 || sampling->absolute > 0,
-                             .seed = (uint64_t)sampling->seed,
+                             .seed = fv__sample_seed(instance, node),
                              .partial = items ? get_item : get_partial },
                    .instance = instance,
                    .stage = stage,
@@ -277,7 +294,7 @@ static fv_status begin_sample(sample *s, fv_instance *instance, const fv_stage *
                    .rows = node->type.kind == FV_KIND_TABLE ? rows : NULL };
     memcpy(s->base.in, node->in_type, sizeof s->base.in);
     if (items) FV_TRY(fv__sampled_items_load(&s->items, items, error));
-    s->order = fv__sampling_order((uint64_t)sampling->seed, population);
+    s->order = fv__sampling_order(s->base.seed, population);
     return FV_OK;
 }
 

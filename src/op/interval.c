@@ -86,7 +86,7 @@ static double price_of_choice(int64_t n, double informative) { return FV_MAX(1 /
 static fv_status estimate_plain(const fv_sample *s, const double *x, const double *y, fv_interval *e, fv_error *error) {
     int64_t n = s->seen;
     ratio   all = ratio_of(x, y, NULL, n);
-    double  rest = sqrt(1 - (double)n / (double)s->population), below = 0, above = 0;
+    double  rest = s->inexact ? 1 : sqrt(1 - (double)n / (double)s->population), below = 0, above = 0;
     e->value = all.value;
     e->low = e->high = NAN;
     e->informative = all.informative;

@@ -40,6 +40,7 @@ typedef struct fv_sample {
     const void    *params;
     const fv_type *in[FV_MAX_INPUTS], *out;
     int64_t        seen, population; /* chunks */
+    bool           inexact; /* what a chunk gives is an estimate itself, so that all of them together do not tell the truth either */
     double         voxels;           /* of all chunks */
     double         confidence;
     bool           chosen; /* of several sizes it has the first that is good enough */

@@ -65,6 +65,13 @@ static const char *name_of(const fv_instance *instance, const fv_node *node) {
 
 /* ---------------------------------------------------------------- tasks at random */
 
+/* All values of a stage that are shown are of one order. */
+static uint64_t seed_of(const fv_instance *instance, const fv_stage *stage) {
+    int t = 0;
+    while (!is_shown(instance, &stage->targets[t])) t++;
+    return fv__sample_seed(instance, stage->targets[t].node);
+}
+
 void fv__watched_begin(const fv_scheduler *s, fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
@@ -73,7 +80,7 @@ void fv__watched_begin(const fv_scheduler *s, fv_item *item, int index) {
     if (!any || stage->serial || s->source->shared || (!state->sampled && stage->ntasks < 2 * FV_LEAST_SAMPLE)) return;
     state->watched = fv__calloc(sizeof *state->watched);
     if (state->sampled || state->makers) return;
-    state->watched->order = fv__sampling_order(0, stage->ntasks);
+    state->watched->order = fv__sampling_order(seed_of(item->instance, stage), stage->ntasks);
     state->watched->marks = fv__calloc((size_t)stage->ntasks);
 }
 

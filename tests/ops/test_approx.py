@@ -448,6 +448,30 @@ def sampled_items_give_intervals_that_hold_and_have_no_bias(folder):
 
 
 @test
+def items_and_chunks_of_them_are_sampled(folder):
+    """Of each item that is taken only some chunks are looked at. Both kinds of chance are in the interval."""
+    from scipy import ndimage
+    numbers = np.random.default_rng(11)
+    counts = []
+    for k in range(60):
+        noise = ndimage.gaussian_filter(numbers.normal(size=(192, 192)), 1)
+        mask = noise > np.quantile(noise, 0.9 + 0.06 * numbers.random())
+        counts.append(ndimage.label(mask)[1])
+        save(folder, f"item{k:02d}.npy", mask.astype(np.uint8))
+    text = 'param seed = 0\nt = approx(objects(read("item*.npy"), "count()", reach = 64), error = 0.5, seed = seed)\n' \
+           'approx(group(t, "", "sum(count)"), error = 9, seed = seed)\napprox(group(t, "", "sum(count)"), absolute = 1, seed = seed)'
+    _, (some, rows) = values(text, folder, "--set", "seed=1..80", chunk=("--chunk", "16x16"))
+    truth = sum(counts)
+    for found, items in (some, 16), (rows, 60):
+        assert len(found) == 80 and all(row["seen"] >= items and row["items"] == 60 for row in found), found[0]
+        held = np.mean([row["sum_count_low"] <= truth <= row["sum_count_high"] for row in found])
+        assert held >= 0.85, (items, held)  # 0.95 less four standard deviations of 80 draws
+        ratio = np.array([row["sum_count"] for row in found]) / truth
+        assert abs(ratio.mean() - 1) < 4 * ratio.std() / len(ratio) ** 0.5, (items, ratio.mean(), ratio.std())
+    assert all(row["sum_count_low"] < row["sum_count_high"] for row in rows), rows[0]
+
+
+@test
 def a_time_ends_a_sample_of_items_and_is_repeated(folder):
     masks(folder)
     text = 'approx(group(measure(label(gaussian(read("*/item*.npy") * 1.0, 30) > 0.11)), "", "count()"), time = 0.3)'

@@ -366,6 +366,18 @@ static fv_status whole_value(const sampled_rows *r, int v, int64_t nrows, fv__su
     return FV_OK;
 }
 
+/* Whether a column holds estimates: it has an interval beside it. */
+static bool is_estimate(const fv_table_type *type, int column) {
+    char low[48], high[48];
+    if (column < 0) return false;
+    snprintf(low, sizeof low, "%s_low", type->column[column].name);
+    snprintf(high, sizeof high, "%s_high", type->column[column].name);
+    return fv__table_column(type, low) >= 0 && fv__table_column(type, high) >= 0;
+}
+
+/* Of estimates that items have made from some of their chunks, the items differ by what they are and by chance. Both make the
+ * interval as wide as it is, and it does not vanish when all items were seen (Cochran, section 11.3: the variance between first units
+ * without its correction for a finite population is not too small). */
 static fv_status estimate_group(const sampled_rows *r, fv_sample *s, int64_t from, int64_t to, int v, fv_interval *e,
                                 fv_error *error) {
     const fv__summaries *all = &r->request->summaries;
@@ -374,7 +386,8 @@ static fv_status estimate_group(const sampled_rows *r, fv_sample *s, int64_t fro
     fv__summary_tally    whole = { 0 };
     fv__summary_start(&whole);
     fv_status status = read_group(r, from, to, column, s->seen, &u, &whole, error);
-    if (status == FV_OK && s->seen == s->population)
+    s->inexact = is_estimate(r->type, column);
+    if (status == FV_OK && s->seen == s->population && !s->inexact)
         status = whole_value(r, v, to - from, &u, u.end[s->seen - 1], &whole, e, error);
     else if (status == FV_OK)
         status = fv__estimate_summary(s, all->value[v].function, column, all->value[v].share, &u, (double)s->population, e, error);
