@@ -6,7 +6,7 @@ static const fv_input inputs[] = {
     { "value", FV_KIND_SCALAR,
       .doc =
           "a statistic of an image: mean, sum, std, var, count, quantile, histogram or a threshold; or summaries of its objects: "
-          "objects(mask), group(measure(label(mask)), \"\", ...)" },
+          "objects(mask), group(measure(label(mask)), \"\", ...); or group(...) of a table of all items of a collection" },
     FV_INPUT_END,
 };
 
