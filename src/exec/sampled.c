@@ -29,7 +29,7 @@ typedef struct sample {
     int64_t         *order;
     fv_blob          held;
     fv_sampled_items items; /* in place of chunks, where from is set */
-    fv_estimates    *rows; /* of a table; NULL: the value is a number */
+    fv_estimates    *rows;  /* of a table; NULL: the value is a number */
     double          *control;
     fv_strata        strata;
 } sample;
@@ -99,8 +99,7 @@ static int64_t read_recorded(char *path_take) {
     char     *path = path_take;
     fv_bytes  text = { 0 };
     long long seen = 0;
-    if (path && fv__file_read_all(path, 256, &text, NULL) == FV_OK && sscanf((char *)text.data, "%lld ", &seen) != 1)
-        seen = 0;
+    if (path && fv__file_read_all(path, 256, &text, NULL) == FV_OK && sscanf((char *)text.data, "%lld ", &seen) != 1) seen = 0;
     fv__bytes_release(&text);
     free(path);
     return FV_MAX(seen, 0);
@@ -239,9 +238,8 @@ static fv_status estimate_number(sample *s, fv_interval *e, fv_error *error) {
 
 /* Where chunks lie; a sample whose chunks make up no parts is taken as it is. */
 static void find_strata(sample *s) {
-    bool some = s->items.from
-                    ? fv__sampled_items_strata(&s->items, s->order, s->base.seen, &s->strata)
-                    : fv__strata_find(&s->strata, s->stage, &s->node->in_type[0]->image, s->order, s->base.seen);
+    bool some = s->items.from ? fv__sampled_items_strata(&s->items, s->order, s->base.seen, &s->strata)
+                              : fv__strata_find(&s->strata, s->stage, &s->node->in_type[0]->image, s->order, s->base.seen);
     s->base.stratum = some ? s->strata.stratum : NULL;
     s->base.of_stratum = s->strata.chunks;
     s->base.strata = s->strata.count;

@@ -9,8 +9,8 @@ const fv_sampling *fv__stage_sampling(const fv_stage *stage);
 /* Whether it is a later pass of a value that may have been estimated by the first. */
 bool fv__stage_after_sample(const fv_stage *stage);
 
-/* The seed of a node's sample. Values that are an item's own take other chunks in each item, so that what all items have in common at
- * a place does not decide about a summary of them. */
+/* The seed of a node's sample. Values that are an item's own take other chunks in each item, so that what all items have in
+ * common at a place does not decide about a summary of them. */
 uint64_t fv__sample_seed(const fv_instance *instance, const fv_node *node);
 
 /* What the first pass of a sampled node has come to. An estimate: it is known well enough, or its time is over. All: every

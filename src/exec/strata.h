@@ -18,7 +18,8 @@ typedef struct fv_strata {
 bool fv__strata_find(fv_strata *strata, const fv_stage *stage, const fv_image_type *image, const int64_t *order, int64_t seen);
 /* Of units that are put into parts by other means: part by unit, below count. Neighbouring parts of which too little was seen are
  * taken together. */
-bool fv__strata_of_parts(fv_strata *strata, const int32_t *part, int64_t units, int64_t count, const int64_t *order, int64_t seen);
+bool fv__strata_of_parts(fv_strata *strata, const int32_t *part, int64_t units, int64_t count, const int64_t *order,
+                         int64_t seen);
 void fv__strata_release(fv_strata *strata);
 
 #endif

@@ -16,7 +16,8 @@ static const char *hint_for(const fv_node *node) {
     const fv_op *op = node->op;
     if (is_of_items(node))
         return "approx(group(measure(label(masks)), \"\", \"count(), mean(volume)\"), error = 0.02) looks at some of the items; "
-               "approx(objects(masks, \"count(), mean(volume)\"), error = 0.02) at some chunks of each item, and has a row for each";
+               "approx(objects(masks, \"count(), mean(volume)\"), error = 0.02) at some chunks of each item, and has a row for "
+               "each";
     if (op->result == FV_KIND_TABLE && node->ninputs && is_gathered(node->in[0]))
         return "what can be estimated is a summary, as approx(group(measure(label(masks)), \"\", \"count(), mean(volume)\"), "
                "error = 0.02)";
@@ -127,7 +128,7 @@ fv_status fv__approximate(fv_graph *graph, const fv_node *node, const fv_samplin
     sampled->exact = node->key;
     sampled->called = NULL;
     if (node->type.kind == FV_KIND_TABLE) {
-        fv_table_type *table = fv__arena_alloc(&graph->arena, sizeof *table);
+        fv_table_type      *table = fv__arena_alloc(&graph->arena, sizeof *table);
         const fv_estimator *estimator = fv__op_estimator(node->op);
         int                 plain = estimator->plain_of ? estimator->plain_of(node->params, node->in_type) : estimator->plain;
         FV_TRY(fv__sampling_table(node->type.table, plain, whole_image(node) ? "chunks" : "items", table, error));

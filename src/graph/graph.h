@@ -175,9 +175,9 @@ typedef struct fv_bindings {
     void *const    *rooms; /* by keep: memory of the caller's for an image; NULL: whoever wants one back gets memory of its own */
     fv_live         live;
     fv_crop         part;
-    fv_sampling     of_items; /* items of the first segment are taken at random, since only estimates need them; 0: all are made */
-    fv_sampling     within; /* printed statistics are estimated so, and no image is written; time and error 0: all is computed */
-    char           *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
+    fv_sampling of_items; /* items of the first segment are taken at random, since only estimates need them; 0: all are made */
+    fv_sampling within;   /* printed statistics are estimated so, and no image is written; time and error 0: all is computed */
+    char       *device;   /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;
     char           *device_note; /* for the record: why it is the CPU after all; NULL: nothing to say */
     /* Whether Fovea has made a file, pattern: in a run over that collection, NULL: in any. NULL: nobody knows. */

@@ -378,7 +378,7 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
     int64_t *items = fv__arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *items);
     int64_t  count = fv__items_chosen(b, meant, list->count, items);
     int64_t  first = fv__bindings_number(b->bindings, level->collection, level->depth, 0);
-    bool sample = b->handed && level->table && !level->depth && !b->bindings->nchoosers &&
+    bool     sample = b->handed && level->table && !level->depth && !b->bindings->nchoosers &&
                   (b->handed->partial || b->bindings->of_items.confidence > 0);
     if (sample) count = keep_made(b, meant, first, items, count);
     if (!count)

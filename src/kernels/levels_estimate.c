@@ -40,9 +40,9 @@ static void add_piece(fv_dtype dtype, const void *data, int64_t n, double low, d
     }
 }
 
-/* Short pieces of all rows, one of each `step` pieces that follow each other, chosen by chance, because every tenth one may meet a
- * pattern that comes back every tenth voxel. Each voxel is as likely as any other (where fewer than `step` pieces are left at the end
- * of a row, perhaps none of them is taken), and chunks choose on their own. */
+/* Short pieces of all rows, one of each `step` pieces that follow each other, chosen by chance, because every tenth one may meet
+ * a pattern that comes back every tenth voxel. Each voxel is as likely as any other (where fewer than `step` pieces are left at
+ * the end of a row, perhaps none of them is taken), and chunks choose on their own. */
 static void sketch(const fv_block *block, const fv_extent *extent, uint32_t *counts) {
     const fv_region *region = &block->region;
     double           low = fv__scalar_number(&extent->low), width = fv__scalar_number(&extent->high) - low;
@@ -57,7 +57,8 @@ static void sketch(const fv_block *block, const fv_extent *extent, uint32_t *cou
         for (int64_t from = 0; from < n; from += piece * step) {
             int64_t at = from + piece * (int64_t)(fv__mix(chunk + ++chance * 0x9e3779b97f4a7c15u) % (uint64_t)step);
             if (at < n)
-                add_piece(block->dtype, row + at * (int64_t)fv_dtype_size(block->dtype), FV_MIN(piece, n - at), low, scale, counts);
+                add_piece(block->dtype, row + at * (int64_t)fv_dtype_size(block->dtype), FV_MIN(piece, n - at), low, scale,
+                          counts);
         }
     }
 }

@@ -199,7 +199,10 @@ static void lex_number(lexer *l) {
     end(l, &token);
     int shown = FV_MIN(all, 40);
     if (all > length)
-        fv__diagnose(l->diagnostics, token.span, memchr(text, '.', (size_t)all) ? NULL : "numbers have no unit (5s is written 5), and a name cannot start with a digit",
+        fv__diagnose(l->diagnostics, token.span,
+                     memchr(text, '.', (size_t)all)
+                         ? NULL
+                         : "numbers have no unit (5s is written 5), and a name cannot start with a digit",
                      "'%.*s' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f", shown, text);
     else if (isinf(token.number))
         fv__diagnose(l->diagnostics, token.span, NULL, "the number is too large; the largest is about 1.8e308");

@@ -28,10 +28,11 @@ fv_status fv__sampling_check(const fv_sampling *p, fv_error *error) {
         given += asked[k] > 0;
     }
     if (given != 1)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "%sgive one of error = 0.01 (until it is known to 1 %% of the value), absolute = 2 (to 2 to each side) and "
-                       "time = 5 (seconds)",
-                       given ? "" : "when is it known well enough? ");
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "%sgive one of error = 0.01 (until it is known to 1 %% of the value), absolute = 2 (to 2 to each side) and "
+            "time = 5 (seconds)",
+            given ? "" : "when is it known well enough? ");
     if (p->confidence > 1 && p->confidence < 100)
         return fv_fail(error, FV_ERROR_USAGE, "confidence = %g: it must be below 1; %g %% is written %g", p->confidence,
                        p->confidence, p->confidence / 100);
@@ -99,10 +100,9 @@ void fv__estimates_release(fv_estimates *e) {
 }
 
 fv_status fv__sampling_table(const fv_table_type *exact, int plain, const char *units, fv_table_type *out, fv_error *error) {
-    fv_column seen[] = { { "confidence", FV_COLUMN_REAL },
-                         { "seen", FV_COLUMN_INTEGER },
-                         { "", FV_COLUMN_INTEGER },
-                         { "method", FV_COLUMN_TEXT } };
+    fv_column seen[] = {
+        { "confidence", FV_COLUMN_REAL }, { "seen", FV_COLUMN_INTEGER }, { "", FV_COLUMN_INTEGER }, { "method", FV_COLUMN_TEXT }
+    };
     snprintf(seen[2].name, sizeof seen[2].name, "%s", units);
     if (plain + 3 * (exact->ncolumns - plain) + FV_COUNT(seen) > FV_MAX_COLUMNS)
         return fv_fail(error, FV_ERROR_USAGE, "the table has too many columns to be estimated");

@@ -1,5 +1,5 @@
-/* Estimates of summaries (op/summaries.h) of rows that come in units, some of which were taken at random: objects of chunks, rows of
- * items. */
+/* Estimates of summaries (op/summaries.h) of rows that come in units, some of which were taken at random: objects of chunks, rows
+ * of items. */
 #ifndef FV_SUMMARY_ESTIMATE_H
 #define FV_SUMMARY_ESTIMATE_H
 

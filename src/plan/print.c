@@ -98,11 +98,11 @@ static void sampling_text(const fv_stage *stage, int workers, fv_bytes *out) {
     const fv_sampling *asked = stage->targets[0].kind == FV_TARGET_PASS ? stage->targets[0].node->sampling : NULL;
     int                found = 0;
     if (asked && asked->time)
-        fv__bytes_printf(out, "%staken at random for %g s%s, %g %% sure", items ? "items " : "", asked->time, asked->whole ? " of the run" : "",
-                         100 * asked->confidence);
+        fv__bytes_printf(out, "%staken at random for %g s%s, %g %% sure", items ? "items " : "", asked->time,
+                         asked->whole ? " of the run" : "", 100 * asked->confidence);
     else if (asked)
-        fv__bytes_printf(out, "%staken at random until %s%g%s to each side, %g %% sure; from %lld %s on",
-                         items ? "items " : "", asked->absolute ? "" : "within ", asked->absolute ? asked->absolute : 100 * asked->error,
+        fv__bytes_printf(out, "%staken at random until %s%g%s to each side, %g %% sure; from %lld %s on", items ? "items " : "",
+                         asked->absolute ? "" : "within ", asked->absolute ? asked->absolute : 100 * asked->error,
                          asked->absolute ? "" : " %", 100 * asked->confidence, (long long)least, units);
     if (items && !asked && least < all && fv__can_approximate(stage->targets[0].node))
         fv__bytes_printf(out, "%s can be estimated with approx or --within, from at least %lld of %lld items",

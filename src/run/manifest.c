@@ -306,8 +306,7 @@ static void load_within(const cJSON *root, fv_bindings *bindings) {
 
 static void load_of_items(const cJSON *root, fv_bindings *bindings) {
     const cJSON *of_items = cJSON_GetObjectItemCaseSensitive(root, "of_items");
-    if (of_items)
-        bindings->of_items.confidence = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(of_items, "confidence"));
+    if (of_items) bindings->of_items.confidence = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(of_items, "confidence"));
 }
 
 static void load_part(const cJSON *root, fv_bindings *bindings) {

@@ -12,8 +12,8 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
 void          fv__scheduler_free(fv_scheduler *scheduler);
 /* An item that is open already, for when its turn comes; NULL: none. Before the first job. */
 void fv__scheduler_begin_with(fv_scheduler *scheduler, fv_instance *first_take);
-/* From a sample of each segment: how items are sampled (confidence 0: all of them are made), and whether something can be told of a
- * value that is computed exactly while items go on. */
+/* From a sample of each segment: how items are sampled (confidence 0: all of them are made), and whether something can be told of
+ * a value that is computed exactly while items go on. */
 bool fv__items_survey(const fv_bindings *bindings, fv_instance *const *samples, fv_sampling *sampling);
 /* Whether items come in random order, so that something can be told of what the run makes of them. Before the first job. */
 void fv__scheduler_tell_items(fv_scheduler *scheduler, bool told);

@@ -1,9 +1,9 @@
 /* Items of a collection in random order: where all that the run makes of them is estimated, some may be enough, and where it is
  * computed exactly, something can be told of it meanwhile.
  *
- * Items of a sample are handed out up to the next size at which it is looked at, or until the time is over. Then the unit of the run
- * is opened, which finds what these items have made. If that is not enough, it is closed again, and more items are handed out: what
- * is known of the first ones is in the store. */
+ * Items of a sample are handed out up to the next size at which it is looked at, or until the time is over. Then the unit of the
+ * run is opened, which finds what these items have made. If that is not enough, it is closed again, and more items are handed
+ * out: what is known of the first ones is in the store. */
 #include "exec/sampled.h"
 #include "graph/approximate.h"
 #include "graph/gathered.h"
@@ -13,7 +13,7 @@
 /* ---------------------------------------------------------------- what the run makes of items */
 
 typedef struct survey {
-    bool       *seen; /* by node */
+    bool       *seen;  /* by node */
     bool        whole; /* something needs all items */
     bool        told;  /* something can be told from some of them */
     fv_sampling sampling;
@@ -44,8 +44,7 @@ bool fv__items_survey(const fv_bindings *bindings, fv_instance *const *samples, 
     bool plain = bindings->nsegments == 2 && !bindings->nchoosers && samples[0] && samples[1] &&
                  bindings->segments[0].collection != FV_RUN && bindings->segments[1].collection == FV_RUN;
     if (!plain) return false;
-    for (int k = 0; k < samples[0]->graph->nsinks; k++)
-        s.whole = s.whole || samples[0]->graph->sinks[k].kind != FV_SINK_EXPORT;
+    for (int k = 0; k < samples[0]->graph->nsinks; k++) s.whole = s.whole || samples[0]->graph->sinks[k].kind != FV_SINK_EXPORT;
     s.seen = fv__calloc((size_t)samples[1]->graph->nnodes + 1);
     for (int k = 0; k < samples[1]->graph->nsinks; k++) look_at(&s, samples[1]->graph->sinks[k].value, NULL);
     free(s.seen);

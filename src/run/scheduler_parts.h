@@ -134,16 +134,16 @@ struct fv_scheduler {
     fv_run_estimate        told_estimates[16];
     int                    nshown;
     double                 started, told;
-    int                    out;          /* jobs */
-    fv_item               *lone;         /* open, and alone */
-    int64_t               *order;        /* of items; NULL: as they come */
-    int64_t                items_limit;  /* of a sample of items: to be handed out before it is looked at */
-    int64_t                items_given;  /* handed out when it was looked at */
+    int                    out;            /* jobs */
+    fv_item               *lone;           /* open, and alone */
+    int64_t               *order;          /* of items; NULL: as they come */
+    int64_t                items_limit;    /* of a sample of items: to be handed out before it is looked at */
+    int64_t                items_given;    /* handed out when it was looked at */
     double                 items_deadline; /* 0: none */
     bool                   items_told;     /* something is told of what the run makes of them while they go on */
     bool                   items_looking;  /* a thread finds out what */
     int64_t                items_due;
-    double                 items_spent; /* seconds, on looking */
+    double                 items_spent;  /* seconds, on looking */
     void                  *source_state; /* NULL: it has none */
     bool                   full;         /* something did not fit into memory since the last job was handed out */
     bool                   alone, quiet; /* a job that must be alone is out; one waits until nothing is out */

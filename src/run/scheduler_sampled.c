@@ -62,7 +62,7 @@ void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     const fv_sampling *sampling = fv__stage_sampling(stage);
     fv_sampled        *sampled = fv__calloc(sizeof *sampled);
     *sampled = (fv_sampled){ .order = fv__sampling_order(fv__sample_seed(item->instance, stage->targets[0].node), stage->ntasks),
-                              .started = fv__now() };
+                             .started = fv__now() };
     sampled->limit = sampling->time ? stage->ntasks : fv__sampling_next(0, stage->ntasks);
     int64_t recorded = fv__sample_recorded(item->instance, stage, stage->targets[0].node);
     if (recorded)

@@ -152,8 +152,8 @@ static void name_group(const fv_node *node, const fv_estimates *rows, int64_t ro
 }
 
 /* Mutex held. */
-static void put_one(fv_scheduler *s, const fv_item *item, const fv_node *node, const char *column, int64_t row,
-                    const char *group, const fv_interval *e) {
+static void put_one(fv_scheduler *s, const fv_item *item, const fv_node *node, const char *column, int64_t row, const char *group,
+                    const fv_interval *e) {
     fv_shown_estimate *at = NULL, *shown = s->shown;
     for (int k = 0; k < s->nshown && !at; k++)
         if (shown[k].item == item->number && shown[k].node == node->id && shown[k].row == row && !strcmp(shown[k].column, column))

@@ -262,9 +262,9 @@ def ctrl_c_tells_what_is_known(folder):
 LONG = 'v = gaussian(phantom("noise", [96, 1024, 1024]), 6)\nmean(v)\nstd(v) * 2'
 
 
-def stopped(folder, *options):
+def stopped(folder, *options, text=LONG):
     """A run that is stopped when it has told estimates: these, and what it said at the end."""
-    command = [FOVEA, "run", "--json", "--workers", "1", "--patience", "0.05", "--chunk", "32x32x32", *options, "-e", LONG]
+    command = [FOVEA, "run", "--json", "--workers", "1", "--patience", "0.05", "--chunk", "32x32x32", *options, "-e", text]
     told, rest = [], []
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
@@ -459,7 +459,7 @@ def items_and_chunks_of_them_are_sampled(folder):
         counts.append(ndimage.label(mask)[1])
         save(folder, f"item{k:02d}.npy", mask.astype(np.uint8))
     text = 'param seed = 0\nt = approx(objects(read("item*.npy"), "count()", reach = 64), error = 0.5, seed = seed)\n' \
-           'approx(group(t, "", "sum(count)"), error = 9, seed = seed)\napprox(group(t, "", "sum(count)"), absolute = 1, seed = seed)'
+           'g = group(t, "", "sum(count)")\napprox(g, error = 9, seed = seed)\napprox(g, absolute = 1, seed = seed)'
     _, (some, rows) = values(text, folder, "--set", "seed=1..80", chunk=("--chunk", "16x16"))
     truth = sum(counts)
     for found, items in (some, 16), (rows, 60):
@@ -469,6 +469,24 @@ def items_and_chunks_of_them_are_sampled(folder):
         ratio = np.array([row["sum_count"] for row in found]) / truth
         assert abs(ratio.mean() - 1) < 4 * ratio.std() / len(ratio) ** 0.5, (items, ratio.mean(), ratio.std())
     assert all(row["sum_count_low"] < row["sum_count_high"] for row in rows), rows[0]
+
+
+@test
+def an_exact_table_of_items_tells_estimates_of_its_groups_meanwhile(folder):
+    masks(folder)
+    blurred = 'gaussian(median(read("*/item*.npy"), 15) * 1.0, 4)'
+    text = f'group(with(measure(label({blurred} > 0.12)), "large = volume > 300"), "large", "count()")'
+    told, said = stopped(folder, text=text)
+    assert all(one["items"] == 80 and 16 <= one["seen"] < 80 and one["low"] < one["value"] < one["high"] for one in told), told
+    assert {one["group"] for one in told} <= {"0", "1"} and {one["column"] for one in told} == {"count"}, told
+    assert "count of 1 so far: " in said and " of 80 items" in said and "goes on from here" in said, said
+    rest, [rows] = values(text, folder, chunk=("--chunk", "32x32x32"))
+    _, [whole] = values(text, folder, "--store", "other", chunk=("--chunk", "32x32x32"))
+    assert rest["tasks_run"] > 0 and rows == whole, (rows, whole)
+    counts = {str(row["large"]): row["count"] for row in whole}
+    assert all(one["low"] <= counts[one["group"]] <= one["high"] for one in told), (told, counts)
+    all_tasks, different = tasks_of_runs(folder)
+    assert all_tasks == different, (all_tasks, different)
 
 
 @test

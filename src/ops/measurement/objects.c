@@ -438,7 +438,8 @@ static fv_status finish(fv_finish *f, fv_error *error) {
         fv__summary_start(&tally);
         status = read_column(&c, &s, &l, v, of, &tally, error);
         if (status == FV_OK) status = refuse_longer(&l, c.longer, error);
-        if (status == FV_OK) status = whole_value(&l, v, &c, s.count ? c.units.end[s.count - 1] : 0, &tally, &row[VALUES + v], error);
+        if (status == FV_OK)
+            status = whole_value(&l, v, &c, s.count ? c.units.end[s.count - 1] : 0, &tally, &row[VALUES + v], error);
         row[LONGER].integer = c.longer;
         fv__summary_release(&tally);
         fv__summary_units_release(&c.units);
@@ -462,8 +463,8 @@ static fv_status look_at(fv_sample *s, const layout *l, int v, int place, fv_est
         interval->value = interval->low = interval->high = fv__cell_number(kind_of(l, v), cell);
         snprintf(interval->method, sizeof interval->method, "exact");
     } else if (status == FV_OK) {
-        status = fv__estimate_summary(s, l->summaries.value[v].function, l->summaries.value[v].column, l->summaries.value[v].share,
-                                      &c.units, s->voxels, interval, error);
+        status = fv__estimate_summary(s, l->summaries.value[v].function, l->summaries.value[v].column,
+                                      l->summaries.value[v].share, &c.units, s->voxels, interval, error);
     }
     e->plain[LONGER].integer = c.longer;
     fv__summary_release(&tally);

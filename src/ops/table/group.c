@@ -298,9 +298,7 @@ static int by_group(const void *a, const void *b, void *context) {
 /* Behind the last row of the group that begins there. */
 static int64_t end_of_group(const sampled_rows *r, int64_t from) {
     int64_t to = from + 1;
-    while (to < r->nrows &&
-           !fv__row_keys_order(&r->request->keys, row_at(r, r->order[from]), row_at(r, r->order[to])))
-        to++;
+    while (to < r->nrows && !fv__row_keys_order(&r->request->keys, row_at(r, r->order[from]), row_at(r, r->order[to]))) to++;
     return to;
 }
 
@@ -376,8 +374,8 @@ static bool is_estimate(const fv_table_type *type, int column) {
 }
 
 /* Of estimates that items have made from some of their chunks, the items differ by what they are and by chance. Both make the
- * interval as wide as it is, and it does not vanish when all items were seen (Cochran, section 11.3: the variance between first units
- * without its correction for a finite population is not too small). */
+ * interval as wide as it is, and it does not vanish when all items were seen (Cochran, section 11.3: the variance between first
+ * units without its correction for a finite population is not too small). */
 static fv_status estimate_group(const sampled_rows *r, fv_sample *s, int64_t from, int64_t to, int v, fv_interval *e,
                                 fv_error *error) {
     const fv__summaries *all = &r->request->summaries;
@@ -390,7 +388,8 @@ static fv_status estimate_group(const sampled_rows *r, fv_sample *s, int64_t fro
     if (status == FV_OK && s->seen == s->population && !s->inexact)
         status = whole_value(r, v, to - from, &u, u.end[s->seen - 1], &whole, e, error);
     else if (status == FV_OK)
-        status = fv__estimate_summary(s, all->value[v].function, column, all->value[v].share, &u, (double)s->population, e, error);
+        status =
+            fv__estimate_summary(s, all->value[v].function, column, all->value[v].share, &u, (double)s->population, e, error);
     fv__summary_release(&whole);
     fv__summary_units_release(&u);
     return status;
