@@ -11,7 +11,7 @@
 #define R(name) name
 #include "kernels/fourier_factors.h"
 
-enum { WIDTH = 16, STEP = 2 * WIDTH };
+enum { WIDTH = FV_PLANE_LINES, STEP = 2 * WIDTH };
 
 bool FV_ISA_NAME(fv__plane_fourier_able)(int64_t n) { return n >= 1 && fv__is_direct(n); }
 
@@ -164,6 +164,21 @@ static void scatter(const float *rows, int64_t n, int64_t count, float *to, int6
         }
 }
 
+/* Number k of line l goes to to[k * stride + l], its imaginary part `apart` behind it. */
+static void put_columns(const float *rows, int64_t n, int64_t count, float *to, int64_t stride, int64_t apart) {
+    for (int64_t k = 0; k < n; k++, rows += STEP, to += stride)
+        if (count == WIDTH)
+            for (int v = 0; v < WIDTH; v += LANES) {
+                fv_f32v_store(to + v, fv_f32v_load(rows + v));
+                fv_f32v_store(to + apart + v, fv_f32v_load(rows + WIDTH + v));
+            }
+        else
+            for (int64_t l = 0; l < count; l++) {
+                to[l] = rows[l];
+                to[apart + l] = rows[WIDTH + l];
+            }
+}
+
 /* The columns of a plane are transformed, and become the rows of another. */
 static void turn_over(const fv_plane_fourier *f, int axis, const float *from, int64_t from_stride, float *to, int64_t to_stride,
                       float sign) {
@@ -186,4 +201,37 @@ void FV_ISA_NAME(fv__plane_fourier)(const fv_plane_fourier *f, float *plane, int
     int64_t between = fv__plane_stride(f->axis[0].n);
     turn_over(f, 0, plane, stride, f->turned, between, sign);
     turn_over(f, 1, f->turned, between, plane, stride, sign);
+}
+
+/* ---------------------------------------------------------------- there and back, strip by strip */
+
+void FV_ISA_NAME(fv__plane_fourier_strip)(const fv_plane_fourier *f, const float *turned, int64_t first, float *strip) {
+    int64_t height = f->axis[0].n;
+    gather(&f->axis[1], turned + first, fv__plane_stride(height), height, FV_MIN(WIDTH, height - first), strip);
+    transform(&f->axis[1], strip, -1);
+}
+
+void FV_ISA_NAME(fv__plane_fourier_strip_back)(const fv_plane_fourier *f, const float *strip, const float *by, int64_t first,
+                                               float *plane, int64_t stride) {
+    int64_t n = f->axis[1].n;
+    for (int64_t k = 0; k < n; k++, strip += STEP, by += WIDTH) {
+        float *to = f->bundle + f->axis[1].place[k] * STEP;
+        for (int v = 0; v < WIDTH; v += LANES) {
+            fv_f32v factor = fv_f32v_load(by + v);
+            fv_f32v_store(to + v, fv_f32v_load(strip + v) * factor);
+            fv_f32v_store(to + WIDTH + v, fv_f32v_load(strip + WIDTH + v) * factor);
+        }
+    }
+    transform(&f->axis[1], f->bundle, 1);
+    scatter(f->bundle, n, FV_MIN(WIDTH, f->axis[0].n - first), plane + first * stride, stride, n);
+}
+
+void FV_ISA_NAME(fv__plane_fourier_columns_back)(const fv_plane_fourier *f, float *plane, int64_t stride) {
+    int64_t width = f->axis[1].n;
+    for (int64_t x = 0; x < width; x += WIDTH) {
+        int64_t count = FV_MIN(WIDTH, width - x);
+        gather(&f->axis[0], plane + x, stride, width, count, f->bundle);
+        transform(&f->axis[0], f->bundle, 1);
+        put_columns(f->bundle, f->axis[0].n, count, plane + x, stride, width);
+    }
 }

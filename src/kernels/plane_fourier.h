@@ -19,10 +19,12 @@ typedef struct fv_plane_axis {
     int64_t *place; /* where number k is at first */
 } fv_plane_axis;
 
+enum { FV_PLANE_LINES = 16 }; /* that are transformed at once */
+
 /* It has memory to work in, so each thread needs its own. */
 typedef struct fv_plane_fourier {
     fv_plane_axis axis[2]; /* height, width */
-    float        *bundle;  /* 16 lines that are worked on */
+    float        *bundle;  /* lines that are worked on */
     float        *turned;  /* the plane between its two axes */
 } fv_plane_fourier;
 
@@ -37,5 +39,14 @@ void    FV_ISA_NAME(fv__plane_fourier)(const fv_plane_fourier *f, float *plane, 
  * [height][width]. One after the other are the whole. */
 void FV_ISA_NAME(fv__plane_fourier_half)(const fv_plane_fourier *f, int axis, const float *from, int64_t from_stride, float *to,
                                          int64_t to_stride, bool inverse);
+
+/* There and back with something to do between, on a strip of the spectrum while it is near: first half 0 into `turned`; then for
+ * every 16 rows of the spectrum, from row `first` on, a strip of it and the way back; at last the columns.
+ * Of a strip, number k of the rows is at k * 2 * 16: 16 real parts, then as many imaginary ones. by: a factor of each number;
+ * that of number k of row l is at k * 16 + l. */
+void FV_ISA_NAME(fv__plane_fourier_strip)(const fv_plane_fourier *f, const float *turned, int64_t first, float *strip);
+void FV_ISA_NAME(fv__plane_fourier_strip_back)(const fv_plane_fourier *f, const float *strip, const float *by, int64_t first,
+                                               float *plane, int64_t stride);
+void FV_ISA_NAME(fv__plane_fourier_columns_back)(const fv_plane_fourier *f, float *plane, int64_t stride);
 
 #endif

@@ -46,6 +46,53 @@ static double difference(const float *plane, int64_t height, int64_t width, int6
     return most;
 }
 
+/* Strip by strip there and back, with factors between. */
+static void go_and_return(float *plane, int64_t height, int64_t width, int64_t stride, const float *by) {
+    fv_plane_fourier f;
+    int64_t          lines = FV_PLANE_LINES, between = fv__plane_stride(height);
+    void            *memory = aligned_alloc(64, (size_t)FV_ISA_NAME(fv__plane_fourier_bytes)(height, width));
+    float           *turned = malloc((size_t)(width * between) * sizeof *turned);
+    float           *strip = malloc((size_t)(2 * width * lines) * sizeof *strip),
+          *factors = malloc((size_t)(width * lines) * sizeof *factors);
+    FV_ISA_NAME(fv__plane_fourier_prepare)(&f, height, width, memory);
+    FV_ISA_NAME(fv__plane_fourier_half)(&f, 0, plane, stride, turned, between, false);
+    for (int64_t first = 0; first < height; first += lines) {
+        for (int64_t x = 0; x < width; x++)
+            for (int64_t l = 0; l < lines; l++) factors[x * lines + l] = first + l < height ? by[(first + l) * width + x] : 1;
+        FV_ISA_NAME(fv__plane_fourier_strip)(&f, turned, first, strip);
+        FV_ISA_NAME(fv__plane_fourier_strip_back)(&f, strip, factors, first, plane, stride);
+    }
+    FV_ISA_NAME(fv__plane_fourier_columns_back)(&f, plane, stride);
+    free(memory);
+    free(turned);
+    free(strip);
+    free(factors);
+}
+
+TEST(strips_go_and_return_as_whole_planes_do) {
+    int64_t sizes[][2] = { { 1, 1 }, { 5, 16 }, { 16, 5 }, { 12, 20 }, { 60, 105 }, { 128, 128 }, { 49, 64 } };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int64_t height = sizes[i][0], width = sizes[i][1], stride = 2 * width + 6, n = height * width;
+        float  *strips = malloc((size_t)(height * stride) * sizeof *strips),
+              *whole = malloc((size_t)(height * stride) * sizeof *whole);
+        float *by = malloc((size_t)n * sizeof *by), most = 0;
+        for (int64_t k = 0; k < n; k++) by[k] = (1 + value(k + 7)) / (float)n;
+        fill(strips, height, width, stride);
+        fill(whole, height, width, stride);
+        go_and_return(strips, height, width, stride, by);
+        transform(whole, height, width, stride, false);
+        for (int64_t y = 0; y < height; y++)
+            for (int64_t x = 0; x < 2 * width; x++) whole[y * stride + x] *= by[y * width + x % width];
+        transform(whole, height, width, stride, true);
+        for (int64_t y = 0; y < height; y++)
+            for (int64_t x = 0; x < 2 * width; x++) most = fmaxf(most, fabsf(strips[y * stride + x] - whole[y * stride + x]));
+        CHECK_MESSAGE(most < 4e-6f, "%lld x %lld: %g off", (long long)height, (long long)width, (double)most);
+        free(strips);
+        free(whole);
+        free(by);
+    }
+}
+
 TEST(planes_are_transformed_as_in_double_precision) {
     int64_t sizes[][2] = { { 1, 1 },  { 2, 3 },    { 4, 8 },     { 5, 16 },   { 12, 20 },  { 16, 32 },
                            { 64, 7 }, { 60, 105 }, { 128, 128 }, { 96, 250 }, { 256, 64 }, { 49, 512 } };
