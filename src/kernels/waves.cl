@@ -192,10 +192,10 @@ kernel void come_back(int row, global const float *restrict work, global float *
 
 /* Each pixel of the box adds the frames that cover it, in their order: conj(probe) * wave, and |probe|^2. */
 kernel void gather(int height, int width, int modes, int frames, global const place *places, global const float *probe,
-                   global const float *wave, int box_height, int box_width, global float *sums) {
+                   global const float *wave, int box_width, global float *sums) {
     int  y = get_global_id(1);
-    long plane = (long)box_height * box_width, row = 2L * width;
-    sums += (long)y * box_width;
+    long row = 2L * width;
+    sums += 3L * y * box_width;
     for (int f = 0; f < frames; f++) {
         int left = places[f].x, v = y - places[f].y;
         if (v < 0 || v >= height) continue;
@@ -205,8 +205,8 @@ kernel void gather(int height, int width, int modes, int frames, global const pl
             PIXELS(x, box_width) {
                 if (x < left || x >= left + width) continue;
                 sums[x] += p[x] * a[x] + q[x] * b[x];
-                sums[plane + x] += p[x] * b[x] - q[x] * a[x];
-                sums[2 * plane + x] += p[x] * p[x] + q[x] * q[x];
+                sums[box_width + x] += p[x] * b[x] - q[x] * a[x];
+                sums[2 * box_width + x] += p[x] * p[x] + q[x] * q[x];
             }
         }
     }

@@ -211,7 +211,7 @@ def diffraction(height, width):
             "frames = diffract(complex_image(1 - 0.2 * cells, rotate90(cells)), p, at)\n")
 
 
-PTYCHO = ("iterations = 3", 'iterations = 3, modes = 2, method = "lsq", group = 30',
+PTYCHO = ("iterations = 3", "iterations = 3, modes = 2",
           "iterations = 3, light_from = 1, background_from = 2",
           'iterations = 3, positions_from = 2, method = "dm"')
 

@@ -157,8 +157,8 @@ def sums_are_adjoint_to_the_forward_model():
     lit, other = (run(made.format(*names), **arrays) for names in (("o", "p"), ("u", "v")))
     product = np.vdot(waves(lit), waves(other))
     sums = run(f"ptycho_sums({made.format('u', 'v')}, ptycho_start(p, shifts = {shifts}), {at})", **arrays)[0].ravel()
-    box = sums[:2 * n * n].reshape(2, n, n)  # frames reach all sides: the box is the object
-    back = np.vdot(arrays["o"], box[0] + 1j * box[1])
+    box = sums[:3 * n * n].reshape(n, 3, n)  # frames reach all sides: the box is the object
+    back = np.vdot(arrays["o"], box[:, 0] + 1j * box[:, 1])
     probe = run(f"ptycho_overlap({made.format('u', 'v')}, split_complex(o), ptycho_start(p, shifts = {shifts}), {at}, "
                 'kind = "direction")', **arrays)[0]
     spectrum = np.vdot(np.fft.fft2(arrays["p"]), as_complex(probe)) / N**2

@@ -2,6 +2,7 @@
 #include "ops/ptychography/exit_waves.h"
 #include "base/take.h"
 #include "ops/ptychography/frame_states.h"
+#include "ops/ptychography/probe_sums.h"
 #include <stdlib.h>
 
 enum { MOST_FRAMES = 1000000, MOST_SIDE = 1 << 20 };
@@ -239,7 +240,12 @@ fv_status fv__waves_of(const fv_wave_scan *at, const fv_type *amplitudes, const 
     return FV_OK;
 }
 
-static int64_t pie_rows(const fv_waves *w) { return fv__pie_states_row(w) + fv__state_rows(w) + w->height + w->sum_rows; }
+/* Rows of a block that end with its sums: what ptycho_sums, ptycho_waves, ptycho_pie and ptycho_errors give. */
+static bool ends_with_sums(const fv_waves *w, int64_t rows) {
+    int64_t before = rows - w->sum_rows;
+    return before == 0 || before == w->wave_rows || before == fv__pie_states_row(w) + fv__state_rows(w) + w->height ||
+           before == fv__probe_sum_rows(w->height, w->modes);
+}
 
 fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, bool sums, const fv_type *probe, fv_waves *w,
                           fv_error *error) {
@@ -249,7 +255,7 @@ fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, bool sum
         return fv_fail(error, FV_ERROR_USAGE, "probe is not what ptycho_probe gives for this scan");
     FV_TRY(fv__waves_find(at, p->shape[1], p->shape[3], p->shape[0] / classes, w, error));
     if (a->ndim != 3 || a->dtype != FV_FLOAT32 || a->shape[0] != w->blocks || a->shape[2] != w->row ||
-        (a->shape[1] != w->wave_rows + w->sum_rows && (!sums || (a->shape[1] != w->sum_rows && a->shape[1] != pie_rows(w)))))
+        (sums ? !ends_with_sums(w, a->shape[1]) : a->shape[1] != w->wave_rows + w->sum_rows))
         return fv_fail(error, FV_ERROR_USAGE, "%s do not belong to this scan and probe", sums ? "sums" : "waves");
     return FV_OK;
 }
@@ -288,13 +294,14 @@ fv_status fv__waves_fit(const fv_waves *w, const fv_type *object, fv_error *erro
 void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64_t x, float *sums) {
     for (int64_t i = 0; i < w->height; i++) {
         const float *p = rows->probe.data + i * rows->probe.row, *a = rows->wave + i * rows->wave_stride;
-        fv__wave_sums_row(w, p, p + rows->probe.part, a, a + w->width, sums + (y + i) * w->box_width + x);
+        fv__wave_sums_row(w, p, p + rows->probe.part, a, a + w->width, sums + fv__wave_sums_at(w, y + i, x));
     }
 }
 
 void fv__wave_tail(const fv_waves *w, const double left[2], float *sums) {
-    const float *den = sums + 2 * w->box_height * w->box_width;
-    float       *end = sums + w->sum_rows * w->row, most = fv__lanes_most(den, w->box_height * w->box_width);
+    float *end = sums + w->sum_rows * w->row, most = 0;
+    for (int64_t y = 0; y < w->box_height; y++)
+        most = FV_MAX(most, fv__lanes_most(sums + fv__wave_sums_at(w, y, 0) + 2 * w->box_width, w->box_width));
     end[-3] = most;
     end[-2] = (float)left[0];
     end[-1] = (float)left[1];

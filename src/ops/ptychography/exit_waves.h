@@ -5,8 +5,8 @@
  *
  * amplitudes  [block][B frames x row][column]: measured amplitudes; negative where nothing was measured
  * waves       [block][B frames x M x row][re, im x column], and further rows with the sums of the block
- * sums        these further rows alone: num re, num im, den of the block's box of the object; the last three numbers are the
- *             largest den, what its waves leave unexplained, and what was measured, as sums of amplitudes
+ * sums        these further rows alone: of each row of the block's box of the object num re, num im, den; the last three
+ *             numbers are the largest den, what its waves leave unexplained, and what was measured, as sums of amplitudes
  * object      [row][re, im][column]
  * probe       [class x M][row][re, im][column]: one for each class of sub-pixel shifts; the first class is not shifted
  */
@@ -81,7 +81,7 @@ fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *ar
 
 /* Sizes from the images that a step gets: amplitudes and probe. */
 fv_status fv__waves_of(const fv_wave_scan *at, const fv_type *amplitudes, const fv_type *probe, fv_waves *w, fv_error *error);
-/* Sizes from waves and probe; sums: the sums behind waves, alone or behind what ptycho_pie gives, are enough. */
+/* Sizes from waves and probe; sums: the sums behind waves, alone or behind what ptycho_pie or ptycho_errors gives, are enough. */
 fv_status fv__waves_again(const fv_wave_scan *at, const fv_type *waves, bool sums, const fv_type *probe, fv_waves *w,
                           fv_error *error);
 /* The type of waves; sums: of their last rows alone. */
@@ -129,8 +129,10 @@ static inline float fv__lanes_most(const float *values, int64_t n) {
     return most;
 }
 
-/* Adds a wave to the sums of its block: conj(probe) * wave and |probe|^2. sums: num re, num im, den, box_height x box_width each.
- * wave: rows of re, im. */
+/* Where in the sums of a block the row y of its box begins, from column x on. */
+static inline int64_t fv__wave_sums_at(const fv_waves *w, int64_t y, int64_t x) { return 3 * y * w->box_width + x; }
+
+/* Adds a wave to the sums of its block: conj(probe) * wave and |probe|^2. wave: rows of re, im. */
 typedef struct fv_wave_rows {
     const float  *wave;
     int64_t       wave_stride;
@@ -142,8 +144,8 @@ void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64
 /* One row of it: p, q parts of the probe, a, b of the wave; re: where its sums begin. */
 static inline void fv__wave_sums_row(const fv_waves *w, const float *p, const float *q, const float *a, const float *b,
                                      float *restrict re) {
-    int64_t plane = w->box_height * w->box_width, n = w->width;
-    float *restrict im = re + plane, *restrict den = im + plane;
+    int64_t n = w->width;
+    float *restrict im = re + w->box_width, *restrict den = im + w->box_width;
 #pragma GCC ivdep
     for (int64_t k = 0; k < n; k++) {
         re[k] += p[k] * a[k] + q[k] * b[k];

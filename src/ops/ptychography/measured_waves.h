@@ -8,9 +8,10 @@
 /* All modes of a frame, each a plane whose rows of re and im are a stride apart. */
 typedef struct fv_measured_waves {
     fv_plane_fourier fourier;
-    float           *planes;    /* modes, `plane` floats apart */
-    float           *size, *by; /* of a row */
-    float           *travel;    /* the way to a detector near by; NULL: it is far away */
+    float           *planes;            /* modes, `plane` floats apart */
+    float           *turned, *strips;   /* of each mode: columns that are transformed, and a strip of its spectrum */
+    float           *size, *by, *given; /* of a row, or of a strip */
+    float           *travel;            /* the way to a detector near by; NULL: it is far away */
     int64_t          height, width, modes, stride, plane;
     void            *memory;
 } fv_measured_waves;
@@ -26,6 +27,7 @@ typedef struct fv_measured {
 } fv_measured;
 
 #define fv__measured_lay_out FV_ISA_NAME(fv__measured_lay_out)
+#define fv__measured_project FV_ISA_NAME(fv__measured_project)
 #define fv__measured_compare FV_ISA_NAME(fv__measured_compare)
 #define fv__measured_light FV_ISA_NAME(fv__measured_light)
 #define fv__measured_ratios FV_ISA_NAME(fv__measured_ratios)
@@ -33,6 +35,8 @@ typedef struct fv_measured {
 
 /* near: of a detector near by, wavelength times distance, by the area of a pixel; 0: it is far away. */
 size_t fv__measured_lay_out(fv_measured_waves *k, int64_t height, int64_t width, int64_t modes, double near, void *memory);
+/* Waves go to the detector, get the measured amplitudes there, all modes scaled alike, and come back. sums: as of compare. */
+void fv__measured_project(const fv_measured_waves *k, const fv_measured *m, double *sums);
 /* Waves that are transformed already are compared with what was measured, and get these amplitudes (divided by the number of
  * pixels, which the way back does not) if scale says so; all modes are scaled alike. sums: adds the differences of amplitudes,
  * and what was measured; NULL: nobody asks. */

@@ -33,17 +33,23 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return fv__waves_fit(&w, i->in[OBJECT], error);
 }
 
-/* Blocks whose boxes have rows of this region. */
-static void find_blocks(const fv_waves *w, const fv_region *region, int64_t *first, int64_t *end) {
-    *first = w->blocks;
-    *end = 0;
+/* Blocks whose boxes have rows of this region, and which rows of their sums these are in. */
+static void find_blocks(const fv_waves *w, const fv_region *region, fv_region *sums) {
+    int64_t first = w->blocks, end = 0, top = w->sum_rows, below = 0;
     for (int64_t b = 0; b < w->blocks; b++) {
         fv_wave_box box = fv__waves_box(w, b);
-        if (box.y >= region->start[0] + region->size[0] || box.y + box.height <= region->start[0]) continue;
-        *first = FV_MIN(*first, b);
-        *end = b + 1;
+        int64_t     from = FV_MAX(box.y, region->start[0]), to = FV_MIN(box.y + box.height, region->start[0] + region->size[0]);
+        if (from >= to) continue;
+        first = FV_MIN(first, b);
+        end = b + 1;
+        top = FV_MIN(top, fv__wave_sums_at(w, from - box.y, 0) / w->row);
+        below = FV_MAX(below, (fv__wave_sums_at(w, to - box.y, 0) + w->row - 1) / w->row);
     }
-    if (*first >= *end) *first = 0, *end = 1;
+    if (first >= end) first = 0, end = 1, top = 0, below = 1;
+    sums->start[0] = first;
+    sums->size[0] = end - first;
+    sums->start[1] += top;
+    sums->size[1] = below - top;
 }
 
 static fv_region with_neighbours(const fv_need *n) {
@@ -58,14 +64,11 @@ static fv_region with_neighbours(const fv_need *n) {
 
 static void need(const fv_need *n, fv_region *in) {
     fv_waves w;
-    int64_t  first, end, rows = n->in[SUMS]->image.shape[1];
+    int64_t  rows = n->in[SUMS]->image.shape[1];
     fv__waves_again(n->params, n->in[SUMS], true, n->in[PROBE], &w, NULL);
-    find_blocks(&w, &n->region, &first, &end);
     in[SUMS] = in[FACTS] = fv__region_whole(&n->in[SUMS]->image);
-    in[SUMS].start[0] = first;
-    in[SUMS].size[0] = end - first;
     in[SUMS].start[1] = rows - w.sum_rows;
-    in[SUMS].size[1] = w.sum_rows;
+    find_blocks(&w, &n->region, &in[SUMS]);
     in[FACTS].start[1] = rows - 1;
     in[FACTS].size[1] = 1;
     in[FACTS].start[2] = w.row - 3;
@@ -90,15 +93,15 @@ static void add_numbers(const fv_waves *w, const fv_wave_plane *sums, int64_t at
 }
 
 static void add_row(const fv_waves *w, const fv_run *r, int64_t y, int64_t x0, int64_t n, float *to) {
-    int64_t          plane = w->box_height * w->box_width;
     const fv_region *blocks = &r->in[SUMS]->region;
+    int64_t          before = (blocks->start[1] - (r->need.in[SUMS]->image.shape[1] - w->sum_rows)) * w->row; /* not needed */
     for (int64_t b = blocks->start[0]; b < blocks->start[0] + blocks->size[0]; b++) {
         fv_wave_box box = fv__waves_box(w, b);
         int64_t     first = FV_MAX(box.x, x0), end = FV_MIN(box.x + box.width, x0 + n);
         if (y < box.y || y >= box.y + box.height || first >= end) continue;
         fv_wave_plane sums = fv__wave_plane(r, SUMS, b);
         for (int part = 0; part < 3; part++)
-            add_numbers(w, &sums, part * plane + (y - box.y) * w->box_width + first - box.x, end - first,
+            add_numbers(w, &sums, fv__wave_sums_at(w, y - box.y, part * w->box_width + first - box.x) - before, end - first,
                         to + part * n + first - x0);
     }
 }
@@ -160,7 +163,7 @@ const fv_op FV_OP(ptycho_object) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "the object that fits exit waves best: a step of ptycho",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_object),

@@ -176,14 +176,15 @@ static void object_weight(const work *k, const frame *f, int64_t y, float *restr
 }
 
 /* The largest |P|^2, with what it adds to the sums of the block; and the largest |O|^2. */
-static void find_most(const work *k, const frame *f, float *den, float most[2]) {
+static void find_most(const work *k, const frame *f, float *sums, float most[2]) {
     int64_t n = k->w.width;
     most[0] = most[1] = 0;
     for (int64_t y = 0; y < k->w.height; y++) {
         light_row(k, y, k->weight);
         most[0] = FV_MAX(most[0], fv__lanes_most(k->weight, n));
+        float *restrict den = sums + fv__wave_sums_at(&k->w, y, 2 * k->w.box_width);
 #pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) den[y * k->w.box_width + x] += k->weight[x];
+        for (int64_t x = 0; x < n; x++) den[x] += k->weight[x];
         object_weight(k, f, y, k->weight);
         most[1] = FV_MAX(most[1], fv__lanes_most(k->weight, n));
     }
@@ -287,13 +288,12 @@ static void begin_block(const work *k, const fv_run *r, const fv_wave_box *box, 
 /* What has changed: of the object times the sum of light, so that blocks can be brought together. */
 static void end_block(const work *k, const fv_run *r, const fv_wave_box *box, float *rows, float *sums) {
     const fv_block *object = r->in[OBJECT], *probe = r->in[PROBE];
-    int64_t         size = k->w.box_height * k->w.box_width;
     for (int64_t y = 0; y < box->height; y++)
         for (int64_t part = 0; part < 2; part++) {
             int64_t      at[3] = { box->y + y, part, box->x };
             const float *now = k->object + y * k->object_row + part * k->w.box_width, *old = fv__block_at(object, at);
-            const float *den = sums + 2 * size + y * k->w.box_width;
-            float       *to = sums + part * size + y * k->w.box_width;
+            const float *den = sums + fv__wave_sums_at(&k->w, y, 2 * k->w.box_width);
+            float       *to = sums + fv__wave_sums_at(&k->w, y, part * k->w.box_width);
 #pragma GCC ivdep
             for (int64_t x = 0; x < box->width; x++) to[x] = (now[x] - old[x]) * den[x];
         }
@@ -330,7 +330,7 @@ static void run_block(work *k, const fv_run *r, int64_t index, float *rows) {
         f.state[FV_STATE_LIGHT] = before ? fv__state(&k->w, before, number, FV_STATE_LIGHT) : 1;
         shift_probe(k, &f);
         find_errors(k, &f, p->light, left);
-        find_most(k, &f, sums + 2 * k->w.box_height * k->w.box_width + y * k->w.box_width + x, most);
+        find_most(k, &f, sums + fv__wave_sums_at(&k->w, y, x), most);
         move_frame(k, &f, p, between);
         if (p->probe_step > 0) change_probe(k, &f, p, most[1]);
         change_object(k, &f, p, most[0]);
@@ -370,7 +370,7 @@ const fv_op FV_OP(ptycho_pie) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "object and probe improved frame by frame inside of blocks: a step of ptycho",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_pie),

@@ -6,6 +6,7 @@
 #include "op/scratch.h"
 #include "ops/ptychography/exit_waves.h"
 #include "ops/ptychography/probe_classes.h"
+#include "ops/ptychography/probe_sums.h"
 
 typedef struct {
     fv_list   shifts;
@@ -26,7 +27,7 @@ static const fv_param params[] = {
 };
 static const fv_input inputs[] = {
     { "probe", FV_KIND_IMAGE, .doc = "probe before" },
-    { "overlap", FV_KIND_IMAGE, .doc = "what ptycho_overlap gives" },
+    { "overlap", FV_KIND_IMAGE, .doc = "what ptycho_overlap or ptycho_errors gives" },
     FV_INPUT_END,
 };
 
@@ -41,9 +42,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (a->ndim != 4 || a->dtype != FV_FLOAT32 || a->shape[2] != 2 || classes < 1 || p->shifts.count % 2 || a->shape[0] % classes)
         return fv_fail(error, FV_ERROR_USAGE, "probe must be float32: class and mode, y, part, x");
     int64_t modes = a->shape[0] / classes;
-    if (s->ndim != 4 || s->dtype != FV_FLOAT32 || s->shape[1] != a->shape[1] || s->shape[3] != a->shape[3] ||
-        s->shape[2] != 2 * modes + 1)
-        return fv_fail(error, FV_ERROR_USAGE, "overlap is not what ptycho_overlap gives for this probe");
+    bool    overlap = s->ndim == 4 && s->shape[1] == a->shape[1] && s->shape[3] == a->shape[3] && s->shape[2] == 2 * modes + 1;
+    bool    errors = s->ndim == 3 && s->shape[2] == 2 * a->shape[3] && s->shape[1] > fv__probe_sum_rows(a->shape[1], modes);
+    if (s->dtype != FV_FLOAT32 || (!overlap && !errors))
+        return fv_fail(error, FV_ERROR_USAGE, "overlap is not what ptycho_overlap or ptycho_errors gives for this probe");
     return FV_OK;
 }
 
@@ -51,6 +53,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 static void need(const fv_need *n, fv_region *in) {
     for (int k = 0; k < 2; k++) in[k] = fv__region_whole(&n->in[k]->image);
     in[PROBE].size[0] = modes_of(n);
+    if (in[OVERLAP].ndim == 3) in[OVERLAP].size[1] = fv__probe_sum_rows(n->in[PROBE]->image.shape[1], modes_of(n));
 }
 
 typedef struct {
@@ -77,18 +80,16 @@ static size_t scratch(const fv_need *n) {
 
 /* Adds `lines` lines of each row of all blocks, in their order. */
 static void add_blocks(const work *k, const fv_run *r, int64_t line, int64_t lines, float *sum, int64_t stride) {
-    int64_t n = k->c.width;
+    int64_t n = k->c.width, modes = modes_of(&r->need);
     for (int64_t y = 0; y < k->c.height; y++) memset(sum + y * stride, 0, (size_t)(lines * n) * sizeof *sum);
-    for (int64_t b = 0; b < r->in[OVERLAP]->region.size[0]; b++) {
-        fv_wave_plane from = fv__wave_plane(r, OVERLAP, b);
+    for (int64_t b = 0; b < r->in[OVERLAP]->region.size[0]; b++)
         for (int64_t y = 0; y < k->c.height; y++)
             for (int64_t l = 0; l < lines; l++) {
-                const float *row = from.data + y * from.row + (line + l) * from.part;
+                const float *row = fv__probe_sum_line(r->in[OVERLAP], b, modes, y, line + l);
                 float *restrict to = sum + y * stride + l * n;
 #pragma GCC ivdep
                 for (int64_t x = 0; x < n; x++) to[x] += row[x];
             }
-    }
 }
 
 /* The new probe of a mode, not shifted. */

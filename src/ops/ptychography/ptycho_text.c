@@ -331,13 +331,12 @@ static void write_blocks(const writing *t) {
 static void write_group(const writing *t, int64_t g, int64_t k) {
     bool probe = probe_changes(t, k), smooth = t->p->smoothness > 0;
     say(t, g, k,
-        "j=$\nw=ptycho_waves(a#,o,j^,@,kind=\"error\")\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
+        "j=$\nw=ptycho_errors(a#,o,j^,@)\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
         "d=ptycho_object(o,w,w,j,@,damping=%.9g,smoothness=%.9g,kind=\"direction\")\n",
         g ? "left+" : "", g ? "all+" : "", t->p->object_damping, t->p->smoothness);
     if (probe)
-        say(t, g, k,
-            "v=ptycho_overlap(w,o,j~,@,kind=\"direction\")\ne=ptycho_probe(j,v,shifts=%s,damping=%.9g,kind=\"direction\")\n",
-            shifts_by_group(t) ? "h#" : "h", t->p->probe_damping);
+        say(t, g, k, "e=ptycho_probe(j,w,shifts=%s,damping=%.9g,kind=\"direction\")\n", shifts_by_group(t) ? "h#" : "h",
+            t->p->probe_damping);
     if (smooth) fv__bytes_printf(t->text, "r=%.9g*max(w[:,-1,-3])\nq=ptycho_roughness(o,d)\n", t->p->smoothness);
     say(t, g, k, "t=ptycho_steps(w,o,j,d,%s~,@)\nn=sum(t[:,0])%s\ny=sum(t[:,3])%s\n", probe ? "e" : "j",
         smooth ? "+r*sum(q[:,0])" : "", smooth ? "-r*sum(q[:,1])" : "");
@@ -360,7 +359,8 @@ static void write_momentum(const writing *t, int64_t k) {
         fv__bytes_printf(t->text, "next=o\nlit=p\n");
         return;
     }
-    fv__bytes_printf(t->text, "speed=o-old%s\nnext=o+%.9g*speed\n", k > 1 ? "+0.7*speed" : "", t->p->momentum);
+    fv__bytes_printf(t->text, k > 1 ? "speed=ptycho_move(o-old,speed,0.7)\n" : "speed=o-old\n");
+    fv__bytes_printf(t->text, "next=ptycho_move(o,speed,%.9g)\n", t->p->momentum);
     if (probe && k > t->p->probe_from)
         fv__bytes_printf(t->text, "turn=ptycho_move(p-dim,turn,0.7)\n");
     else if (probe)

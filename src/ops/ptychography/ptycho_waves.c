@@ -105,65 +105,78 @@ static float *wave_row(const work *k, const frame *f, int mode, int64_t y) {
 }
 
 /* How a wave is made of s = probe * object, z before and their projection: what is projected is twice s less z, or s where there
- * is no z; to `keep` times z and `share` times s it is then added `keep` times. Half of that is done on the way out: z and s are
- * near then, and neither is needed again. */
+ * is no z; to `keep` times z and `share` times s it is then added `keep` times. */
 typedef struct {
     float keep, share;
 } mixing;
 
-/* Row y of a mode. */
-static void leave(const work *k, const frame *f, int mode, int64_t y, mixing mix) {
+/* Row y of a mode, to be projected. */
+static void leave(const work *k, const frame *f, int mode, int64_t y) {
     int64_t      n = k->w.width;
     const float *p = probe_row(f, mode, y), *q = p + f->probe[mode].part;
     const float *o = f->object + y * f->object_row, *i = o + f->object_part;
     float *restrict re = k->m.planes + mode * k->m.plane + y * k->m.stride, *restrict im = re + n;
+    if (f->before) {
+        const float *a = before_row(k, f, mode, y), *b = a + n;
+#pragma GCC ivdep
+        for (int64_t x = 0; x < n; x++) {
+            re[x] = 2 * (p[x] * o[x] - q[x] * i[x]) - a[x];
+            im[x] = 2 * (p[x] * i[x] + q[x] * o[x]) - b[x];
+        }
+    } else
+#pragma GCC ivdep
+        for (int64_t x = 0; x < n; x++) {
+            re[x] = p[x] * o[x] - q[x] * i[x];
+            im[x] = p[x] * i[x] + q[x] * o[x];
+        }
+}
+
+static void spread_out(const work *k, const frame *f) {
+    for (int m = 0; m < k->w.modes; m++)
+        for (int64_t y = 0; y < k->w.height; y++) leave(k, f, m, y);
+}
+
+/* Row y of a mode, which was projected. z and s are near still: to find s again costs less than to keep it. */
+static void come_back(const work *k, const frame *f, int mode, int64_t y, mixing mix) {
+    int64_t      n = k->w.width;
+    const float *p = probe_row(f, mode, y), *q = p + f->probe[mode].part;
+    const float *o = f->object + y * f->object_row, *i = o + f->object_part;
+    const float *re = k->m.planes + mode * k->m.plane + y * k->m.stride, *im = re + n;
     float *restrict u = wave_row(k, f, mode, y), *restrict v = u + n;
     if (f->before) {
         const float *a = before_row(k, f, mode, y), *b = a + n;
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) {
             float s = p[x] * o[x] - q[x] * i[x], t = p[x] * i[x] + q[x] * o[x];
-            re[x] = 2 * s - a[x];
-            im[x] = 2 * t - b[x];
-            u[x] = mix.keep * a[x] + mix.share * s;
-            v[x] = mix.keep * b[x] + mix.share * t;
+            u[x] = mix.keep * a[x] + mix.share * s + mix.keep * re[x];
+            v[x] = mix.keep * b[x] + mix.share * t + mix.keep * im[x];
         }
     } else
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) {
             float s = p[x] * o[x] - q[x] * i[x], t = p[x] * i[x] + q[x] * o[x];
-            re[x] = s;
-            im[x] = t;
-            u[x] = mix.share * s;
-            v[x] = mix.share * t;
+            u[x] = mix.share * s + mix.keep * re[x];
+            v[x] = mix.share * t + mix.keep * im[x];
         }
-}
-
-static void spread_out(const work *k, const frame *f, mixing mix) {
-    for (int m = 0; m < k->w.modes; m++) {
-        for (int64_t y = 0; y < k->w.height; y++) leave(k, f, m, y, mix);
-        fv__measured_transform(&k->m, m, false);
-    }
-}
-
-static void come_back(const work *k, const frame *f, int mode, int64_t y, mixing mix) {
-    int64_t      n = k->w.width;
-    const float *from = k->m.planes + mode * k->m.plane + y * k->m.stride;
-    float *restrict wave = wave_row(k, f, mode, y);
-#pragma GCC ivdep
-    for (int64_t x = 0; x < 2 * n; x++) wave[x] += mix.keep * from[x];
 }
 
 /* Its rows go into the sums while they are near. */
 static void fill_wave(const work *k, const frame *f, mixing mix, float *sums) {
-    for (int m = 0; m < k->w.modes; m++) {
-        fv__measured_transform(&k->m, m, true);
+    for (int m = 0; m < k->w.modes; m++)
         for (int64_t y = 0; y < k->w.height; y++) {
             const float *at = probe_row(f, m, y), *wave = wave_row(k, f, m, y);
             come_back(k, f, m, y, mix);
-            fv__wave_sums_row(&k->w, at, at + f->probe[m].part, wave, wave + k->w.width, sums + y * k->w.box_width);
+            fv__wave_sums_row(&k->w, at, at + f->probe[m].part, wave, wave + k->w.width, sums + fv__wave_sums_at(&k->w, y, 0));
         }
-    }
+}
+
+/* What s leaves over. */
+static void compare_alone(const work *k, const frame *f, double left[2]) {
+    frame alone = *f;
+    alone.before = NULL;
+    spread_out(k, &alone);
+    for (int m = 0; m < k->w.modes; m++) fv__measured_transform(&k->m, m, false);
+    fv__measured_compare(&k->m, &f->measured, false, left);
 }
 
 /* sampled: of relaxed waves, whether this frame is one of those by which the residual of s is followed. */
@@ -171,14 +184,9 @@ static void update(const work *k, const frame *f, const ptycho_waves *p, bool sa
     bool   relaxed = p->kind.index == RELAXED;
     float  beta = (float)p->beta;
     mixing mix = !relaxed ? (mixing){ 1, -1 } : (mixing){ beta, f->before ? 1 - 2 * beta : 1 - beta };
-    if (relaxed && sampled && f->before) {
-        frame alone = *f;
-        alone.before = NULL;
-        spread_out(k, &alone, mix);
-        fv__measured_compare(&k->m, &f->measured, false, left);
-    }
-    spread_out(k, f, mix);
-    fv__measured_compare(&k->m, &f->measured, true, relaxed && (f->before || !sampled) ? NULL : left);
+    if (relaxed && sampled && f->before) compare_alone(k, f, left);
+    spread_out(k, f);
+    fv__measured_project(&k->m, &f->measured, relaxed && (f->before || !sampled) ? NULL : left);
     fill_wave(k, f, mix, sums);
 }
 
@@ -212,7 +220,7 @@ static void run_block(const work *k, const fv_run *r, int64_t index, float *rows
     for (int64_t b = 0; b < box.frames; b++) {
         const double *at = fv__wave_frame(w, block * w->block + b);
         frame         f = find_frame(k, r, index, b, rows);
-        int64_t       corner = ((int64_t)at[FV_SCAN_Y] - box.y) * w->box_width + (int64_t)at[FV_SCAN_X] - box.x;
+        int64_t       corner = fv__wave_sums_at(w, (int64_t)at[FV_SCAN_Y] - box.y, (int64_t)at[FV_SCAN_X] - box.x);
         update(k, &f, r->need.params, b % SAMPLED == FV_MIN(SAMPLED, box.frames) / 2, left, sums + corner);
     }
     memset(rows + box.frames * size, 0, (size_t)((w->block - box.frames) * size) * sizeof *rows);
@@ -380,8 +388,7 @@ static void project_batch(const batch *b, float keep) {
     FV_LANE_RUN(b->d, 0, program_of(b->d), "come_back", tiles(b->d, w->row), b->count * w->modes * w->height, 1, INT(w->row),
                 FV_BUFFER(D_WORK), FV_BUFFER(D_WAVES), FV_VALUE(float, keep));
     FV_LANE_RUN(b->d, 0, program_of(b->d), "gather", tiles(b->d, w->box_width), w->box_height, 1, SIZES(w), INT(b->count),
-                FV_BUFFER(D_PLACES), FV_BUFFER(D_PROBE), FV_BUFFER(D_WAVES), INT(w->box_height), INT(w->box_width),
-                FV_BUFFER(D_SUMS));
+                FV_BUFFER(D_PLACES), FV_BUFFER(D_PROBE), FV_BUFFER(D_WAVES), INT(w->box_width), FV_BUFFER(D_SUMS));
 }
 
 /* As update does with each frame: the residual of relaxed waves is that of some frames without what was before. */
@@ -476,7 +483,7 @@ const fv_op FV_OP(ptycho_waves) = {
     .family = "ptychography",
     .stage = "reconstruct",
     .brief = "exit waves brought nearer to the measured amplitudes: a step of ptycho",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(ptycho_waves),
