@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""Times ptycho on a simulated scan, beside the Fourier transforms of scipy on the same frames.
+"""Times ptycho on a simulated scan, beside the Fourier transforms of scipy on the same frames; and raar with one thread, with
+several, and with as many ranks of MPI.
 Usage: bench/ptychography.py [--iterations 40] [--workers 2]
        bench/ptychography.py --clean     how residuals fall without noise, positions being multiples of an eighth of a pixel"""
 import argparse
+import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import time
@@ -12,6 +15,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOVEA = ROOT / "build" / "fovea"
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SCAN = 'scan_positions("fermat", 210, 9.25)'
 START = "make_probe(128, radius = 26, defocus = 300)"
 OBJECT = """cells = phantom("cells", [344, 344]) / 255
@@ -22,20 +26,20 @@ SIMULATION = OBJECT + f'write(poisson(diffract(o, p, {SCAN})), "frames.npy")'
 CLEAN_SIMULATION = OBJECT + 'write(diffract(o, p, {scan}), "clean.npy")'
 
 
-def fovea(text, folder, *options):
+def fovea(text, folder, *options, launcher=()):
     """Seconds by the clock and of processors, and the largest memory in MB."""
-    done = subprocess.run(["/usr/bin/time", "-f", "%e %U %S %M", FOVEA, "run", "-q", "--overwrite", *options, "-e", text], cwd=folder,
-                          capture_output=True, text=True, check=True)
+    command = ["/usr/bin/time", "-f", "%e %U %S %M", *launcher, FOVEA, "run", "-q", "--overwrite", *options, "-e", text]
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     clock, user, system, kilobytes = map(float, done.stderr.split()[-4:])
     return clock, user + system, kilobytes / 1024
 
 
-def time_solver(folder, options, iterations, extra):
+def time_solver(folder, options, iterations, extra, launcher=()):
     """Seconds of one iteration: what more iterations take longer."""
     took = []
     for count in (2, 2 + iterations):
         call = f'ptycho(read("frames.npy"), {START}, positions = {SCAN}, iterations = {count}{extra}, output = "residuals")'
-        clock, processors, memory = fovea(f'write({call}, "r.csv")', folder, "--fresh", *options)
+        clock, processors, memory = fovea(f'write({call}, "r.csv")', folder, "--fresh", *options, launcher=launcher)
         took.append((clock, processors))
     last = float(pathlib.Path(folder, "r.csv").read_text().split()[-1].split(",")[1])
     return [(b - a) / iterations for a, b in zip(*took)], memory, last
@@ -54,6 +58,19 @@ def time_scipy(frames, workers):
         best = min(best, time.perf_counter() - begin)
     print(f"scipy, two transforms of each frame: {best * 1000:.0f} ms, {workers} threads")
     return best
+
+
+def compare_workers(folder, workers, iterations):
+    """How much faster several threads are than one, and ranks than threads."""
+    def clock(count, launcher=()):
+        return time_solver(folder, ("--workers", str(count)), iterations, "", launcher)[0][0] * 1000
+    one, threads = clock(1), clock(workers)
+    print(f"raar: {one:.0f} ms with one thread, {threads:.0f} ms with {workers}, {one / threads:.2f} times as fast", flush=True)
+    if shutil.which("mpiexec"):
+        ranks = clock(1, ("mpiexec", "-n", str(workers)))
+        print(f"raar: {ranks:.0f} ms with {workers} ranks, {ranks / threads:.2f} of the time of as many threads", flush=True)
+    else:
+        print("ranks: there is no mpiexec")
 
 
 CLEAN = (("raar", "iterations = 120"), ("raar, beta 0.75", "iterations = 120, beta_start = 0.75"),
@@ -98,6 +115,7 @@ def main():
             (clock, processors), memory, last = time_solver(folder, ("--workers", str(given.workers)), given.iterations, extra)
             print(f"{name}: {clock * 1000:.0f} ms an iteration ({processors * 1000:.0f} ms of processors), {memory:.0f} MB, "
                   f"residual {last:.4f}", flush=True)
+        compare_workers(folder, given.workers, given.iterations)
         time_scipy(frames, given.workers)
 
 
