@@ -149,9 +149,10 @@ void fv__measured_project(const fv_measured_waves *k, const fv_measured *m, doub
         for (int64_t mode = 0; mode < k->modes; mode++) fv__measured_transform(k, mode, true);
         return;
     }
-    for (int64_t mode = 0; mode < k->modes; mode++)
-        FV_ISA_NAME(fv__plane_fourier_half)
-        (&k->fourier, 0, k->planes + mode * k->plane, k->stride, k->turned + mode * turned, fv__plane_stride(k->height), false);
+    for (int64_t mode = 0; mode < k->modes; mode++) {
+        float *from = k->planes + mode * k->plane, *to = k->turned + mode * turned;
+        FV_ISA_NAME(fv__plane_fourier_half)(&k->fourier, 0, from, k->stride, to, fv__plane_stride(k->height), false);
+    }
     for (int64_t first = 0; first < k->height; first += LINES) {
         int64_t count = FV_MIN(LINES, k->height - first);
         for (int64_t mode = 0; mode < k->modes; mode++)
@@ -160,9 +161,10 @@ void fv__measured_project(const fv_measured_waves *k, const fv_measured *m, doub
         find_strip_sizes(k, m, first, count);
         find_factors(k, k->given, m->by, k->width * LINES);
         if (sums) add_differences(k, m->by, left, measured);
-        for (int64_t mode = 0; mode < k->modes; mode++)
-            FV_ISA_NAME(fv__plane_fourier_strip_back)
-            (&k->fourier, k->strips + mode * strip, k->by, first, k->planes + mode * k->plane, k->stride);
+        for (int64_t mode = 0; mode < k->modes; mode++) {
+            float *from = k->strips + mode * strip, *to = k->planes + mode * k->plane;
+            FV_ISA_NAME(fv__plane_fourier_strip_back)(&k->fourier, from, k->by, first, to, k->stride);
+        }
     }
     for (int64_t mode = 0; mode < k->modes; mode++)
         FV_ISA_NAME(fv__plane_fourier_columns_back)(&k->fourier, k->planes + mode * k->plane, k->stride);
