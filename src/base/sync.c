@@ -101,3 +101,9 @@ fv_status fv__paths_sync_some(char *const *paths, size_t count, size_t from, siz
 fv_status fv__paths_sync(char *const *paths, size_t count, fv_error *error) {
     return fv__paths_sync_some(paths, count, 0, 0, error);
 }
+
+fv_status fv__open_file_sync(int fd, const char *path, fv_error *error) {
+    if (!gathered) return fv__file_sync(fd, path, error);
+    fv__paths_add(gathered, path);
+    return FV_OK;
+}

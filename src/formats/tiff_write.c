@@ -3,6 +3,7 @@
  * compression, of one level, have their place before anything is computed: many workers put them there at once, and the bytes are
  * the same. */
 #include "base/deflate.h"
+#include "base/sync.h"
 #include "base/take.h"
 #include "formats/tiff_design.h"
 #include "formats/zarr_array.h"
@@ -646,8 +647,7 @@ fv_status fv__tiff_put(fv_writer *base, const fv_block *block, fv_error *error) 
     return w->design.tiled ? put_tiles(w, block, error) : fv__dense_write(&w->dense, w->fd, base->path, block, error);
 }
 
-/* By its path, so that who makes several files durable can sync them together. */
 fv_status fv__tiff_sync(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    return w->fd < 0 ? FV_OK : fv__paths_sync(&base->path, 1, error);
+    return w->fd < 0 ? FV_OK : fv__open_file_sync(w->fd, base->path, error);
 }

@@ -1,5 +1,6 @@
 /* Header, then voxels, put in place by many workers at once. */
 #include "op/dense_writer.h"
+#include "base/sync.h"
 #include "base/take.h"
 #include "op/kernels.h"
 #include "op/output_parts.h"
@@ -127,12 +128,11 @@ fv_status fv__dense_put(fv_writer *base, const fv_block *block, fv_error *error)
     return fv__dense_write(&w->dense, w->fd, base->path, block, error);
 }
 
-/* By its path, so that who makes several files durable can sync them together. */
 fv_status fv__dense_sync(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
     if (w->fd < 0) return FV_OK;
     char     *path = path_of(w);
-    fv_status status = fv__paths_sync(&path, 1, error);
+    fv_status status = fv__open_file_sync(w->fd, path, error);
     free(path);
     return status;
 }

@@ -40,11 +40,11 @@ typedef struct fv_sample {
     const void    *params;
     const fv_type *in[FV_MAX_INPUTS], *out;
     int64_t        seen, population; /* chunks */
-    bool     inexact; /* what a chunk gives is an estimate itself, so that all of them together do not tell the truth either */
-    double   voxels;  /* of all chunks */
-    double   confidence;
-    bool     chosen; /* of several sizes it has the first that is good enough */
-    uint64_t seed;
+    bool           inexact;          /* chunks give estimates: all of them together do not tell the truth either */
+    double         voxels;           /* of all chunks */
+    double         confidence;
+    bool           chosen; /* of several sizes it has the first that is good enough */
+    uint64_t       seed;
     const double  *control; /* by chunk, as the partials: what is known of it beforehand (exec/coarse_sums.h); NULL: nothing */
     const int32_t *stratum; /* by chunk, as the partials: the part of the image in which it lies (exec/strata.h); NULL: nothing */
     const int64_t *of_stratum; /* so many chunks each has, seen or not */
