@@ -52,23 +52,16 @@ static bool in_one_folder(const char *a, const char *b) {
     return n == (y ? (size_t)(y - b) : 0) && !strncmp(a, b, n);
 }
 
+/* Items of a folder that follow each other are a part; there may be as many folders as items. */
 bool fv__sampled_items_strata(const fv_sampled_items *s, const int64_t *order, int64_t seen, fv_strata *strata) {
     const fv_item_names *all = all_of(s->from);
-    int32_t             *folder = NULL;
-    int64_t             *first = NULL, count = 0; /* item of each folder */
-    if (FV_TAKE(folder, (size_t)(all->count + 1) * sizeof *folder, NULL) != FV_OK ||
-        FV_TAKE(first, (size_t)(all->count + 1) * sizeof *first, NULL) != FV_OK) {
-        free(folder);
-        return false;
-    }
+    int32_t             *part, count = 0;
+    if (FV_TAKE(part, (size_t)(all->count + 1) * sizeof *part, NULL) != FV_OK) return false;
     for (int64_t i = 0; i < all->count; i++) {
-        int64_t k = count - 1; /* most often that of the item before */
-        while (k >= 0 && !in_one_folder(all->paths[first[k]], all->paths[i])) k--;
-        if (k < 0) first[k = count++] = i;
-        folder[i] = (int32_t)k;
+        count += !i || !in_one_folder(all->paths[i - 1], all->paths[i]);
+        part[i] = count - 1;
     }
-    bool some = fv__strata_of_parts(strata, folder, all->count, count, order, seen);
-    free(folder);
-    free(first);
+    bool some = fv__strata_of_parts(strata, part, all->count, count, order, seen);
+    free(part);
     return some;
 }
