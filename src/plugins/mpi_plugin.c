@@ -18,7 +18,9 @@ typedef struct outgoing {
 
 static MPI_Comm        letters, together; /* messages and collective calls do not meet */
 static int             own_rank, ranks;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what is on its way */
+/* Guards what is on its way, and lets one thread at a time ask for messages and parts: Open MPI 4.1 allows several, but a run of
+ * three ranks once waited for ever for a part that its sender took for sent. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static outgoing       *on_the_way;
 
 static bool init(int *rank, int *size) {
@@ -35,8 +37,8 @@ static bool init(int *rank, int *size) {
 
 /* ---------------------------------------------------------------- messages */
 
+/* Mutex held, or no other thread is left. */
 static void forget_sent(void) {
-    pthread_mutex_lock(&mutex);
     for (outgoing **o = &on_the_way; *o;) {
         outgoing *entry = *o;
         int       sent;
@@ -47,15 +49,14 @@ static void forget_sent(void) {
         } else
             o = &entry->next;
     }
-    pthread_mutex_unlock(&mutex);
 }
 
 static void send_bytes(int to, const void *data, size_t size) {
     outgoing *entry = malloc(sizeof *entry + size);
     if (!entry) abort();
     memcpy(entry->bytes, data, size);
-    MPI_Isend(entry->bytes, (int)size, MPI_BYTE, to, TAG, letters, &entry->request);
     pthread_mutex_lock(&mutex);
+    MPI_Isend(entry->bytes, (int)size, MPI_BYTE, to, TAG, letters, &entry->request);
     entry->next = on_the_way;
     on_the_way = entry;
     pthread_mutex_unlock(&mutex);
@@ -65,16 +66,20 @@ static void *receive(int *from, size_t *size) {
     MPI_Message message;
     MPI_Status  status;
     int         there, count;
+    char       *bytes = NULL;
+    pthread_mutex_lock(&mutex);
     forget_sent();
     MPI_Improbe(MPI_ANY_SOURCE, TAG, letters, &there, &message, &status);
-    if (!there) return NULL;
-    MPI_Get_count(&status, MPI_BYTE, &count);
-    char *bytes = malloc((size_t)count + 1);
-    if (!bytes) abort();
-    MPI_Mrecv(bytes, count, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-    bytes[count] = 0; /* a text at its end is one */
-    *from = status.MPI_SOURCE;
-    *size = (size_t)count;
+    if (there) {
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        bytes = malloc((size_t)count + 1);
+        if (!bytes) abort();
+        MPI_Mrecv(bytes, count, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        bytes[count] = 0; /* a text at its end is one */
+        *from = status.MPI_SOURCE;
+        *size = (size_t)count;
+    }
+    pthread_mutex_unlock(&mutex);
     return bytes;
 }
 
@@ -149,7 +154,9 @@ static void gather(void *vector, const int64_t *borders) {
 static bool arrived(requests *r, bool (*given_up)(void *context), void *context) {
     int there = 0;
     for (int turn = 1; !there; turn++) {
+        pthread_mutex_lock(&mutex);
         MPI_Testall(r->count, r->list, &there, MPI_STATUSES_IGNORE);
+        pthread_mutex_unlock(&mutex);
         if (there) break;
         if (turn % LOOK == 0 && given_up(context)) return false;
         if (turn < PATIENCE)
@@ -164,11 +171,13 @@ static bool arrived(requests *r, bool (*given_up)(void *context), void *context)
 static bool share(void *const *parts, const int64_t *sizes, const int *owners, int count, bool (*given_up)(void *context),
                   void *context) {
     requests r = { 0 };
+    pthread_mutex_lock(&mutex);
     for (int i = 0; i < count; i++)
         if (owners[i] >= 0 && owners[i] != own_rank) post(&r, false, parts[i], sizes[i], owners[i]);
     for (int step = 1; step < ranks; step++)
         for (int i = 0; i < count; i++)
             if (owners[i] == own_rank) post(&r, true, parts[i], sizes[i], (own_rank + step) % ranks);
+    pthread_mutex_unlock(&mutex);
     return arrived(&r, given_up, context);
 }
 
