@@ -16,8 +16,8 @@ typedef struct outgoing {
     char             bytes[];
 } outgoing;
 
-static MPI_Comm        letters, together; /* messages and collective calls do not meet */
-static int             own_rank, ranks;
+static MPI_Comm letters, together; /* messages and collective calls do not meet */
+static int      own_rank, ranks;
 /* Guards what is on its way, and lets one thread at a time ask for messages and parts: Open MPI 4.1 allows several, but a run of
  * three ranks once waited for ever for a part that its sender took for sent. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

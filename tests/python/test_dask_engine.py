@@ -235,7 +235,7 @@ def the_command_says_which_scheduler_does_not_answer(folder):
     for given, words in ((["--scheduler", address], f"--scheduler {address}: no scheduler of dask answers there"),
                          (["--scheduler", "nonsense"], "--scheduler nonsense: no scheduler of dask answers there"),
                          ([], "--engine dask needs --scheduler"),
-                         (["--master", "local"], "--engine dask: unrecognized arguments")):
+                         (["--master", "local"], "--master goes with --engine spark, and this run is on dask")):
         done = run("run", "-e", 'max(phantom("cells", [20, 30]))', "--engine", "dask", *given, folder=folder, code=2,
                    environment={"FOVEA_PYTHON": sys.executable})
         assert words in done.stderr, done.stderr

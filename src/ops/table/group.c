@@ -334,9 +334,10 @@ static fv_status read_group(const sampled_rows *r, int64_t from, int64_t to, int
     for (int64_t i = 0; i < seen; i++) {
         u->size[i] = 1;
         for (u->rows[i] = 0; at < to && r->unit[r->order[at]] == i; at++, u->rows[i]++) {
-            fv_cell        cell = column < 0 ? (fv_cell){ 0 } : row_at(r, r->order[at])[column];
-            fv_column_kind kind = column < 0 ? FV_COLUMN_INTEGER : r->type->column[column].kind;
-            if (column < 0 || fv__cell_missing(kind, cell)) continue;
+            if (column < 0) continue; /* rows alone are counted */
+            fv_cell        cell = row_at(r, r->order[at])[column];
+            fv_column_kind kind = r->type->column[column].kind;
+            if (fv__cell_missing(kind, cell)) continue;
             if (kind != FV_COLUMN_TEXT) u->value[n++] = fv__cell_number(kind, cell);
             if (kind == FV_COLUMN_TEXT) u->value[n++] = 0; /* only counted */
             fv__summary_add(whole, kind, cell);
