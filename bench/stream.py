@@ -171,18 +171,31 @@ def peers(broker, folder, frames, ours):
     line(row, f"{frames * 2.097 / peer:.0f} MB/s", f"fovea: {peer / ours:.1f} times as fast (its start is not counted)")
 
 
+def tell_delays(row, delays):
+    delays = sorted(1e3 * delay for delay in delays)
+    line(row, f"{delays[len(delays) // 2]:.0f} ms",
+         f"99 in a hundred: {delays[(len(delays) - 1) * 99 // 100]:.0f} ms, the slowest: {delays[-1]:.0f} ms")
+
+
 def latency(broker, folder, rate, frames):
-    topic = broker.topic("paced")
+    """At half the rate: of the stream, and of kcat, which only takes the messages."""
+    speed = max(rate / 2, 1)
+    numpy.save(pathlib.Path(folder) / "few.npy", numpy.load(pathlib.Path(folder) / "stack.npy", mmap_mode="r")[:frames])
     text = 'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "paced/{stem}.zarr")\n'
+    topic = broker.topic("paced")
     stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", write(folder, "l.fov", text), "--bind", f"scans={topic}",
                                "--limit", str(frames)], cwd=folder, stdout=subprocess.PIPE, text=True)
     time.sleep(2)
-    numpy.save(pathlib.Path(folder) / "few.npy", numpy.load(pathlib.Path(folder) / "stack.npy", mmap_mode="r")[:frames])
-    run("publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{max(rate / 2, 1):.1f}/s", folder=folder)
-    delays = sorted(json.loads(event)["delay"] for event in stream.communicate()[0].splitlines())
-    line(f"from sent until durable, at {rate / 2:.0f} frames a second",
-         f"{1e3 * delays[len(delays) // 2]:.0f} ms",
-         f"99 in a hundred: {1e3 * delays[(len(delays) - 1) * 99 // 100]:.0f} ms, the slowest: {1e3 * delays[-1]:.0f} ms")
+    run("publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{speed:.1f}/s", folder=folder)
+    tell_delays(f"from sent until durable, at {speed:.0f} frames a second",
+                [json.loads(event)["delay"] for event in stream.communicate()[0].splitlines()])
+    topic = broker.topic("taken")
+    taken = subprocess.Popen(["kcat", "-C", "-b", broker.address, "-t", "taken", "-o", "beginning", "-u", "-q", "-c", str(frames),
+                              "-X", "fetch.message.max.bytes=67108864", "-f", "%T\n"], stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    sender = subprocess.Popen([FOVEA, "publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{speed:.1f}/s"], cwd=folder)
+    tell_delays("from sent until taken by kcat, no work, at the same rate", [time.time() - int(sent) / 1e3 for sent in taken.stdout])
+    sender.wait()
 
 
 def tiny(broker, folder, count):
