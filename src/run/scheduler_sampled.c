@@ -66,7 +66,7 @@ void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     sampled->limit = sampling->time ? stage->ntasks : fv__sampling_next(0, stage->ntasks);
     int64_t recorded = fv__sample_recorded(item->instance, stage, stage->targets[0].node);
     if (recorded)
-        sampled->limit = recorded;
+        sampled->limit = FV_MIN(recorded, stage->ntasks); /* of items, which are no tasks of this stage, there may be more */
     else if (sampling->time)
         sampled->deadline = start_of_time(s, sampling) + sampling->time;
     item->stages[index].sampled = sampled;
