@@ -69,6 +69,26 @@ fv_wave_box fv__waves_box(const fv_waves *w, int64_t block);
 static inline int64_t       fv__wave_parts(int64_t classes) { return (int64_t)(sqrt((double)classes) + 0.5); }
 static inline const double *fv__wave_frame(const fv_waves *w, int64_t frame) { return w->scan + FV_SCAN_NUMBERS * frame; }
 
+/* By how much a frame lies beside whole pixels. */
+static inline const double *fv__wave_shift(const fv_waves *w, const fv_list *shifts, int64_t frame) {
+    return shifts->value + 2 * (int64_t)fv__wave_frame(w, frame)[FV_SCAN_CLASS];
+}
+
+/* The frames of a block by shifts of columns, then of rows, then in order; how many there are. */
+static inline int64_t fv__waves_by_shift(const fv_waves *w, const fv_list *shifts, int64_t block, int64_t *order) {
+    int64_t n = 0, end = FV_MIN(w->frames, (block + 1) * w->block);
+    for (int64_t f = block * w->block; f < end; f++) {
+        int64_t i = n++;
+        for (order[i] = f; i > 0; i--) {
+            const double *a = fv__wave_shift(w, shifts, order[i - 1]), *b = fv__wave_shift(w, shifts, order[i]);
+            if (a[1] < b[1] || (a[1] == b[1] && a[0] <= b[0])) break;
+            order[i] = order[i - 1];
+            order[i - 1] = f;
+        }
+    }
+    return n;
+}
+
 /* Positions, two numbers each, sorted and rounded to 1 / parts of a pixel, into lists of the arena. origin: of the object in
  * positions. */
 typedef struct fv_wave_cut {

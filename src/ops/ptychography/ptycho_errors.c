@@ -88,24 +88,7 @@ static size_t scratch(const fv_need *n) {
     return lay_out(n, &k, NULL);
 }
 
-static const double *shift_of(const work *k, int64_t i) {
-    return k->c[0].shifts->value + 2 * (int64_t)fv__wave_frame(&k->w, k->order[i])[FV_SCAN_CLASS];
-}
-
-/* By columns, then by rows, then in order. */
-static int64_t sort_frames(work *k, int64_t block) {
-    int64_t n = 0, end = FV_MIN(k->w.frames, (block + 1) * k->w.block);
-    for (int64_t f = block * k->w.block; f < end; f++) {
-        int64_t i = n++;
-        for (k->order[i] = f; i > 0; i--) {
-            const double *a = shift_of(k, i - 1), *b = shift_of(k, i);
-            if (a[1] < b[1] || (a[1] == b[1] && a[0] <= b[0])) break;
-            k->order[i] = k->order[i - 1];
-            k->order[i - 1] = f;
-        }
-    }
-    return n;
-}
+static const double *shift_of(const work *k, int64_t i) { return fv__wave_shift(&k->w, k->c[0].shifts, k->order[i]); }
 
 /* Row y of a mode of a frame. */
 typedef struct {
@@ -183,7 +166,7 @@ static void add_frame(work *k, const fv_run *r, int64_t frame, bool add, double 
 
 /* What the frames of a block say, of the probe as spectra; where all frames have one shift, as it is. */
 static void add_block(work *k, const fv_run *r, int64_t block, const fv_wave_box *box, float *sums) {
-    int64_t count = sort_frames(k, block), plane = k->w.height * k->c[0].stride;
+    int64_t count = fv__waves_by_shift(&k->w, k->c[0].shifts, block, k->order), plane = k->w.height * k->c[0].stride;
     bool    begun = k->w.classes == 1, rows_begun = false;
     double  left[2] = { 0, 0 };
     memset(k->spectra, 0, (size_t)(k->w.modes * plane) * sizeof *k->spectra);

@@ -83,22 +83,7 @@ static size_t scratch(const fv_need *n) {
 
 static int64_t class_of(const fv_waves *w, int64_t frame) { return (int64_t)fv__wave_frame(w, frame)[FV_SCAN_CLASS]; }
 
-static const double *shift_of(const work *k, int64_t i) { return k->c.shifts->value + 2 * class_of(&k->w, k->order[i]); }
-
-/* By columns, then by rows, then in order. */
-static int64_t sort_frames(work *k, int64_t block) {
-    int64_t n = 0, end = FV_MIN(k->w.frames, (block + 1) * k->w.block);
-    for (int64_t f = block * k->w.block; f < end; f++) {
-        int64_t i = n++;
-        for (k->order[i] = f; i > 0; i--) {
-            const double *a = shift_of(k, i - 1), *b = shift_of(k, i);
-            if (a[1] < b[1] || (a[1] == b[1] && a[0] <= b[0])) break;
-            k->order[i] = k->order[i - 1];
-            k->order[i - 1] = f;
-        }
-    }
-    return n;
-}
+static const double *shift_of(const work *k, int64_t i) { return fv__wave_shift(&k->w, k->c.shifts, k->order[i]); }
 
 /* A row of a frame. probe NULL: its waves are all there is to say. */
 typedef struct {
@@ -167,7 +152,7 @@ static void add_mode(work *k, const fv_run *r, int64_t count, int64_t mode) {
 }
 
 static void add_block(work *k, const fv_run *r, int64_t block) {
-    int64_t count = sort_frames(k, block);
+    int64_t count = fv__waves_by_shift(&k->w, k->c.shifts, block, k->order);
     memset(k->den, 0, (size_t)(k->w.height * k->w.width) * sizeof *k->den);
     for (int64_t m = 0; m < k->w.modes; m++) add_mode(k, r, count, m);
 }
