@@ -70,21 +70,35 @@ static int by_shift(const void *a, const void *b) {
     return (p->order > q->order) - (p->order < q->order);
 }
 
-/* A group of frames that follow each other then has few classes. It should lie all over the object too: places of one class may
- * do so or not, but every n-th of them does as well as all. */
-static fv_status sort_by_class(place *places, int64_t count, int64_t parts, int64_t groups, fv_error *error) {
-    int64_t        met[FV_WAVES_PARTS] = { 0 }, columns = 0;
-    shifted_place *room;
-    FV_TRY(FV_TAKE(room, (size_t)count * sizeof *room, error));
+static void sort_by_shift(place *places, int64_t count, int64_t parts, int64_t rounds, shifted_place *room) {
+    int64_t met[FV_WAVES_PARTS] = { 0 };
     for (int64_t i = 0; i < count; i++) {
         int64_t shift = shift_of(&places[i], parts);
-        room[i] = (shifted_place){ places[i], shift % parts, met[shift % parts]++, shift / parts, i };
+        room[i] = (shifted_place){ places[i], shift % parts, met[shift % parts]++ % rounds, shift / parts, i };
     }
-    for (int64_t k = 0; k < parts; k++) columns += met[k] > 0;
-    int64_t rounds = FV_MAX(1, (groups + columns / 2) / columns);
-    for (int64_t i = 0; i < count; i++) room[i].round %= rounds;
     qsort(room, (size_t)count, sizeof *room, by_shift);
     for (int64_t i = 0; i < count; i++) places[i] = room[i].at;
+}
+
+/* A group of frames that follow each other then has few classes. It should lie all over the object too: places of one class may
+ * do so or not, but every n-th of them does as well as all. The blocks of a group lie apart. */
+static void sort_into_groups(place *places, int64_t count, const fv_wave_cut *cut, shifted_place *room) {
+    bool    met[FV_WAVES_PARTS] = { false };
+    int64_t columns = 0, each = fv__waves_group(count, cut->groups, cut->block);
+    for (int64_t i = 0; i < count; i++) met[shift_of(&places[i], cut->parts) % cut->parts] = true;
+    for (int64_t k = 0; k < cut->parts; k++) columns += met[k];
+    sort_by_shift(places, count, cut->parts, FV_MAX(1, (cut->groups + columns / 2) / columns), room);
+    for (int64_t i = 0; i < count; i += each) sort_places(places + i, FV_MIN(each, count - i), cut->block);
+}
+
+/* In space, and the frames of a block by their classes: a shifted probe is then near still for the next frame. */
+static fv_status sort_frames(place *places, int64_t count, const fv_wave_cut *cut, fv_error *error) {
+    shifted_place *room;
+    sort_places(places, count, cut->block);
+    if (!cut->by_class) return FV_OK;
+    FV_TRY(FV_TAKE(room, (size_t)count * sizeof *room, error));
+    if (cut->groups > 1) sort_into_groups(places, count, cut, room);
+    for (int64_t i = 0; i < count; i += cut->block) sort_by_shift(places + i, FV_MIN(cut->block, count - i), cut->parts, 1, room);
     free(room);
     return FV_OK;
 }
@@ -144,8 +158,7 @@ fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *ar
     fv_status status = round_places(positions, cut.parts, places, error);
     if (status == FV_OK) status = FV_TAKE_IN(arena, scan, (size_t)(count * FV_SCAN_NUMBERS) * sizeof *scan, error);
     if (status == FV_OK) status = FV_TAKE_IN(arena, shifts, (size_t)(2 * cut.parts * cut.parts) * sizeof *shifts, error);
-    if (status == FV_OK) sort_places(places, count, cut.block);
-    if (status == FV_OK && cut.by_class) status = sort_by_class(places, count, cut.parts, cut.groups, error);
+    if (status == FV_OK) status = sort_frames(places, count, &cut, error);
     if (status == FV_OK) {
         find_extent(places, count, cut.parts, origin, extent);
         int64_t classes = number_classes(places, count, cut.parts, number);
@@ -294,6 +307,7 @@ fv_status fv__waves_fit(const fv_waves *w, const fv_type *object, fv_error *erro
 void fv__wave_sums(const fv_waves *w, const fv_wave_rows *rows, int64_t y, int64_t x, float *sums) {
     for (int64_t i = 0; i < w->height; i++) {
         const float *p = rows->probe.data + i * rows->probe.row, *a = rows->wave + i * rows->wave_stride;
+        fv__wave_fetch(a, rows->wave_stride, w->row);
         fv__wave_sums_row(w, p, p + rows->probe.part, a, a + w->width, sums + fv__wave_sums_at(w, y + i, x));
     }
 }

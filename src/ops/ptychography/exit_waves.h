@@ -93,9 +93,14 @@ static inline int64_t fv__waves_by_shift(const fv_waves *w, const fv_list *shift
  * positions. */
 typedef struct fv_wave_cut {
     int64_t block, parts;
-    bool    by_class; /* frames of one class lie together */
-    int64_t groups;   /* into which they will be cut, each all over the object */
+    bool    by_class; /* frames of a block that are of one class lie together */
+    int64_t groups; /* into which they will be cut, each all over the object and of few classes; 1: one block beside the other */
 } fv_wave_cut;
+/* Frames of a group: as many blocks in each as are needed. */
+static inline int64_t fv__waves_group(int64_t frames, int64_t groups, int64_t block) {
+    int64_t each = (frames + groups - 1) / groups;
+    return (each + block - 1) / block * block;
+}
 fv_status fv__waves_sort(const fv_list *positions, fv_wave_cut cut, fv_arena *arena, fv_wave_scan *at, int64_t origin[2],
                          int64_t extent[2], fv_error *error);
 
@@ -120,6 +125,14 @@ static inline fv_wave_plane fv__wave_plane(const fv_run *r, int input, int64_t p
     const fv_block *block = r->in[input];
     const float    *data = (float *)block->data + (plane - block->region.start[0]) * block->stride[0];
     return (fv_wave_plane){ data, block->stride[1], block->stride[2] };
+}
+
+/* Waves come from far away: what is a few rows on is fetched while a row is worked on. Nothing is read, so it may lie beyond the
+ * end. */
+enum { FV_WAVE_AHEAD = 4 };
+static inline void fv__wave_fetch(const float *row, int64_t apart, int64_t n) {
+    uintptr_t at = (uintptr_t)row + (uintptr_t)(FV_WAVE_AHEAD * apart) * sizeof *row;
+    for (int64_t i = 0; i < n * (int64_t)sizeof *row; i += 64) __builtin_prefetch((const char *)at + i);
 }
 
 /* Sums of a row in 16 lanes, whatever the instruction set: the same bits everywhere. */

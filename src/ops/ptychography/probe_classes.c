@@ -75,6 +75,10 @@ void fv__probe_classes_open(fv_probe_classes *c, const float *probe) {
 }
 
 void fv__probe_classes_shift(fv_probe_classes *c, const double shift[2]) {
+    fv__probe_classes_shift_to(c, shift, c->plane, c->stride);
+}
+
+void fv__probe_classes_shift_to(fv_probe_classes *c, const double shift[2], float *to, int64_t stride) {
     int64_t between = fv__plane_stride(c->height);
     if (c->ready != shift[0]) {
         prepare_turn(c, 0, shift[0]);
@@ -84,18 +88,15 @@ void fv__probe_classes_shift(fv_probe_classes *c, const double shift[2]) {
     }
     prepare_turn(c, 1, shift[1]);
     turn_rows(c, 1, c->half, c->fourier.turned);
-    FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 1, c->fourier.turned, between, c->plane, c->stride, true);
+    FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 1, c->fourier.turned, between, to, stride, true);
 }
 
 void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart) {
     int64_t row = 2 * c->width;
     if (c->shifts->count <= 2) return;
     fv__probe_classes_open(c, probe);
-    for (int64_t k = 1; k < c->shifts->count / 2; k++) {
-        fv__probe_classes_shift(c, c->shifts->value + 2 * k);
-        for (int64_t y = 0; y < c->height; y++)
-            memcpy(probe + k * apart + y * row, c->plane + y * c->stride, (size_t)row * sizeof *probe);
-    }
+    for (int64_t k = 1; k < c->shifts->count / 2; k++)
+        fv__probe_classes_shift_to(c, c->shifts->value + 2 * k, probe + k * apart, row);
 }
 
 void fv__probe_classes_add_rows(fv_probe_classes *c, double rows, bool first) {

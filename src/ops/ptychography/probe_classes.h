@@ -19,6 +19,7 @@ typedef struct fv_probe_classes {
 #define fv__probe_classes_lay_out FV_ISA_NAME(fv__probe_classes_lay_out)
 #define fv__probe_classes_open FV_ISA_NAME(fv__probe_classes_open)
 #define fv__probe_classes_shift FV_ISA_NAME(fv__probe_classes_shift)
+#define fv__probe_classes_shift_to FV_ISA_NAME(fv__probe_classes_shift_to)
 #define fv__probe_classes_fill FV_ISA_NAME(fv__probe_classes_fill)
 #define fv__probe_classes_add FV_ISA_NAME(fv__probe_classes_add)
 #define fv__probe_classes_add_rows FV_ISA_NAME(fv__probe_classes_add_rows)
@@ -31,6 +32,8 @@ void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart);
 void fv__probe_classes_open(fv_probe_classes *c, const float *probe);
 /* plane becomes what has this spectrum, shifted. Half of the work is saved if rows are shifted as they were before. */
 void fv__probe_classes_shift(fv_probe_classes *c, const double shift[2]);
+/* The same into rows of re and im elsewhere, which are a stride apart. */
+void fv__probe_classes_shift_to(fv_probe_classes *c, const double shift[2], float *to, int64_t stride);
 /* What is in plane is transformed, shifted back and added to a spectrum; rows a stride apart. */
 void fv__probe_classes_add(fv_probe_classes *c, const double shift[2], float *spectrum);
 /* The same in two steps, for many planes whose columns are shifted alike: each is shifted back by rows and added to half, which

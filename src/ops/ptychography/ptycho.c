@@ -194,7 +194,7 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
                                .background = i->in[BACKGROUND]->kind == FV_KIND_IMAGE };
     int64_t              extent[2];
     int64_t              told = p->positions.count / 2;
-    fv_wave_cut cut = { block_of(p, told, f), p->subpixel, p->method.index == FV_PTYCHO_LSQ, fv__ptycho_groups(p, told) };
+    fv_wave_cut          cut = { block_of(p, told, f), p->subpixel, !fv__ptycho_blocks(p), fv__ptycho_groups(p, told) };
     FV_TRY(fv__waves_sort(&p->positions, cut, i->arena, &t.at, t.origin, extent, error));
     int64_t frames = t.at.scan.count / FV_SCAN_NUMBERS;
     FV_TRY(check(i, frames, error));

@@ -130,6 +130,7 @@ static void put_frame(const work *k, const fv_run *r, int64_t frame, int64_t mod
     const float    *wave = waves.data + (frame % w->block * w->modes + mode) * w->height * waves.row;
     for (int64_t y = 0; y < w->height; y++, o += object->stride[0], wave += waves.row) {
         frame_row row = { o, wave, old ? probe.data + y * probe.row : NULL, object->stride[1], probe.part };
+        fv__wave_fetch(wave, waves.row, w->row);
         put_row(&row, w->width, add, to + y * k->c.stride);
         if (mode == 0) add_weight(o, object->stride[1], w->width, k->den + y * w->width);
     }

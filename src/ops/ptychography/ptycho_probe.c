@@ -7,6 +7,7 @@
 #include "ops/ptychography/exit_waves.h"
 #include "ops/ptychography/probe_classes.h"
 #include "ops/ptychography/probe_sums.h"
+#include "ops/ptychography/whole_pieces.h"
 
 typedef struct {
     fv_list   shifts;
@@ -112,28 +113,32 @@ static void update_mode(work *k, const fv_run *r, int64_t mode, float added, flo
     }
 }
 
-/* Its planes of the region, shifted. */
+/* The part of a plane that is wanted; from: rows of re and im, a stride apart. */
+static void put_plane(const fv_block *out, int64_t plane, const float *from, int64_t stride, int64_t n) {
+    for (int64_t y = 0; y < out->region.size[1]; y++)
+        for (int64_t part = 0; part < out->region.size[2]; part++) {
+            int64_t at[4] = { plane, out->region.start[1] + y, out->region.start[2] + part, out->region.start[3] };
+            memcpy(fv__block_at(out, at), from + at[1] * stride + at[2] * n + at[3], (size_t)out->region.size[3] * sizeof *from);
+        }
+}
+
+/* Its planes of the region, shifted: where they belong if they are wanted whole. */
 static void put_classes(work *k, const fv_run *r, int64_t mode, int64_t modes) {
     const fv_block *out = r->out;
-    int64_t         n = k->c.width, end = out->region.start[0] + out->region.size[0];
-    bool            open = false;
-    for (int64_t plane = out->region.start[0]; plane < end; plane++) {
+    int64_t         n = k->c.width, first = out->region.start[0];
+    bool            open = false, direct = fv__piece_direct(out, &r->need.out->image, 1);
+    for (int64_t plane = first; plane < first + out->region.size[0]; plane++) {
         if (plane % modes != mode) continue;
-        const float *from = k->probe;
-        int64_t      stride = 2 * n;
-        if (plane / modes) {
-            if (!open) fv__probe_classes_open(&k->c, k->probe);
-            open = true;
-            fv__probe_classes_shift(&k->c, k->c.shifts->value + 2 * (plane / modes));
-            from = k->c.plane;
-            stride = k->c.stride;
+        if (plane / modes == 0) {
+            put_plane(out, plane, k->probe, 2 * n, n);
+            continue;
         }
-        for (int64_t y = 0; y < out->region.size[1]; y++)
-            for (int64_t part = 0; part < out->region.size[2]; part++) {
-                int64_t at[4] = { plane, out->region.start[1] + y, out->region.start[2] + part, out->region.start[3] };
-                memcpy(fv__block_at(out, at), from + at[1] * stride + at[2] * n + at[3],
-                       (size_t)out->region.size[3] * sizeof *from);
-            }
+        float  *to = direct ? (float *)out->data + (plane - first) * out->stride[0] : k->c.plane;
+        int64_t stride = direct ? 2 * n : k->c.stride;
+        if (!open) fv__probe_classes_open(&k->c, k->probe);
+        open = true;
+        fv__probe_classes_shift_to(&k->c, k->c.shifts->value + 2 * (plane / modes), to, stride);
+        if (!direct) put_plane(out, plane, to, stride, n);
     }
 }
 

@@ -13,8 +13,7 @@ static bool    is_blocks(const writing *t) { return fv__ptycho_blocks(t->p); }
 static int64_t frames_of(const writing *t) { return t->at.scan.count / FV_SCAN_NUMBERS; }
 /* Blocks of a group, and how many groups that makes. */
 static int64_t blocks_of(const writing *t) {
-    int64_t groups = fv__ptycho_groups(t->p, frames_of(t)), each = (frames_of(t) + groups - 1) / groups;
-    return (each + t->at.block - 1) / t->at.block;
+    return fv__waves_group(frames_of(t), fv__ptycho_groups(t->p, frames_of(t)), t->at.block) / t->at.block;
 }
 static int64_t groups_of(const writing *t) {
     int64_t each = blocks_of(t) * t->at.block;

@@ -118,6 +118,7 @@ static void leave(const work *k, const frame *f, int mode, int64_t y) {
     float *restrict re = k->m.planes + mode * k->m.plane + y * k->m.stride, *restrict im = re + n;
     if (f->before) {
         const float *a = before_row(k, f, mode, y), *b = a + n;
+        fv__wave_fetch(a, f->before_row, k->w.row);
 #pragma GCC ivdep
         for (int64_t x = 0; x < n; x++) {
             re[x] = 2 * (p[x] * o[x] - q[x] * i[x]) - a[x];
