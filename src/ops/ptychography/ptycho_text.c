@@ -135,24 +135,25 @@ static void write_classes(const writing *t, int64_t first, int64_t end) {
 
 /* Amplitudes are made frame by frame, and kept in blocks. A group, of lsq alone more than one, has some of the blocks. */
 static void write_groups(const writing *t) {
+    int64_t groups = groups_of(t), blocks = blocks_of(t), each = blocks * t->at.block;
     fv__bytes_printf(t->text, "s");
     write_scan(t, 0, frames_of(t));
-    fv__bytes_printf(t->text, "a=checkpoint(ptycho_frames(frames%s,scan=s,shifts=h,block=size,", t->mask ? ",mask=mask" : "");
+    fv__bytes_printf(t->text, "a=ptycho_frames(frames%s,scan=s,shifts=h,block=size,", t->mask ? ",mask=mask" : "");
     write_detector(t);
-    fv__bytes_printf(t->text, "))\n");
-    for (int64_t g = 0; g < groups_of(t); g++) {
-        int64_t block = t->at.block, first = g * blocks_of(t);
-        int64_t end = FV_MIN(first + blocks_of(t), (frames_of(t) + block - 1) / block), last = FV_MIN(end * block, frames_of(t));
-        if (groups_of(t) == 1)
-            fv__bytes_printf(t->text, "a0=a\n");
+    fv__bytes_printf(t->text, ")\n");
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t first = g * each, end = FV_MIN(first + each, frames_of(t));
+        if (groups == 1)
+            fv__bytes_printf(t->text, "a0=checkpoint(a)\n");
         else
-            say(t, g, 0, "a#=checkpoint(a[%lld:%lld])\n", (long long)first, (long long)end);
+            say(t, g, 0, "a#=checkpoint(a[%lld:%lld])\n", (long long)(g * blocks),
+                (long long)(g * blocks + (end - first + t->at.block - 1) / t->at.block));
         if (shifts_by_group(t)) {
             say(t, g, 0, "h#");
-            write_classes(t, first * block, last);
+            write_classes(t, first, end);
         }
         say(t, g, 0, "s#");
-        write_scan(t, first * block, last);
+        write_scan(t, first, end);
     }
 }
 
@@ -184,7 +185,8 @@ static void write_start(const writing *t) {
     if (t->object && t->probe)
         fv__bytes_printf(t->text, "p = ptycho_start(first, shifts = %s, modes = %lld)\n", shifts, (long long)t->p->modes);
     else {
-        fv__bytes_printf(t->text, "power=sum(square(maximum(a,0)))/%.17g\np=ptycho_start(first,power,shifts=%s,modes=%lld)\n",
+        for (int64_t g = 0; g < groups_of(t); g++) say(t, g, 0, "power=%ssum(square(maximum(a#,0)))\n", g ? "power+" : "");
+        fv__bytes_printf(t->text, "p=ptycho_start(first,power/%.17g,shifts=%s,modes=%lld)\n",
                          (double)frames_of(t) * (double)t->frame[0] * (double)t->frame[1], shifts, (long long)t->p->modes);
     }
 }
@@ -325,10 +327,27 @@ static void write_blocks(const writing *t) {
     }
 }
 
+/* The same as ptycho_follow does, with what the slopes of the object add to its sums. */
+static void write_smooth_steps(const writing *t, bool probe) {
+    fv__bytes_printf(
+        t->text, "r=%.9g*max(w[:,-1,-3])\nq=ptycho_roughness(o,d)\nn=sum(t[:,0])+r*sum(q[:,0])\ny=sum(t[:,3])-r*sum(q[:,1])\n",
+        t->p->smoothness);
+    if (!probe) {
+        fv__bytes_printf(t->text, "o=ptycho_move(o,d,y/maximum(n,1e-300))\n");
+        return;
+    }
+    fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
+                              "o=ptycho_move(o,d,(y*m-f*c)*i)\n");
+    if (shifts_by_group(t))
+        fv__bytes_printf(t->text, "p=ptycho_move(p,e[0:%lld],(f*n-y*c)*i)\n", (long long)t->p->modes);
+    else
+        fv__bytes_printf(t->text, "p=ptycho_move(p,e,(f*n-y*c)*i)\n");
+}
+
 /* The probe j of a group, directions d and e of object and probe, and how far to go along both at once: the least squares of what
  * is left. */
 static void write_group(const writing *t, int64_t g, int64_t k) {
-    bool probe = probe_changes(t, k), smooth = t->p->smoothness > 0;
+    bool probe = probe_changes(t, k);
     say(t, g, k,
         "j=$\nw=ptycho_errors(a#,o,j^,@)\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
         "d=ptycho_object(o,w,w,j,@,damping=%.9g,smoothness=%.9g,kind=\"direction\")\n",
@@ -336,18 +355,12 @@ static void write_group(const writing *t, int64_t g, int64_t k) {
     if (probe)
         say(t, g, k, "e=ptycho_probe(j,w,shifts=%s,damping=%.9g,kind=\"direction\")\n", shifts_by_group(t) ? "h#" : "h",
             t->p->probe_damping);
-    if (smooth) fv__bytes_printf(t->text, "r=%.9g*max(w[:,-1,-3])\nq=ptycho_roughness(o,d)\n", t->p->smoothness);
-    say(t, g, k, "t=ptycho_steps(w,o,j,d,%s~,@)\nn=sum(t[:,0])%s\ny=sum(t[:,3])%s\n", probe ? "e" : "j",
-        smooth ? "+r*sum(q[:,0])" : "", smooth ? "-r*sum(q[:,1])" : "");
-    if (probe)
-        fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
-                                  "o=ptycho_move(o,d,(y*m-f*c)*i)\n");
-    if (probe && shifts_by_group(t))
-        fv__bytes_printf(t->text, "p=ptycho_move(p,e[0:%lld],(f*n-y*c)*i)\n", (long long)t->p->modes);
-    else if (probe)
-        fv__bytes_printf(t->text, "p=ptycho_move(p,e,(f*n-y*c)*i)\n");
+    say(t, g, k, "t=ptycho_steps(w,o,j,d,%s~,@)\n", probe ? "e" : "j");
+    if (t->p->smoothness > 0)
+        write_smooth_steps(t, probe);
     else
-        fv__bytes_printf(t->text, "o=ptycho_move(o,d,y/maximum(n,1e-300))\n");
+        fv__bytes_printf(t->text, probe ? "o=ptycho_follow(o,d,t)\np=ptycho_follow(p,e,t,kind=\"probe\")\n"
+                                        : "o=ptycho_follow(o,d,t,kind=\"alone\")\n");
 }
 
 /* Object and probe as they are, or a part of the way of all iterations beyond that: their changes, each kept to 0.7 from one
