@@ -342,7 +342,7 @@ static void visit_pieces(const fv_planned_file *file, const fv_region *chunk, vi
 static bool is_sampled(const fv_instance *instance, const fv_node *node) {
     const fv_graph *graph = instance->graph;
     bool            sampled = node->sampling != NULL;
-    for (int i = 0; i < graph->nnodes && !sampled; i++)
+    for (int i = 0; graph->sampled && i < graph->nnodes && !sampled; i++)
         sampled = graph->nodes[i]->sampling && fv__hash_equal(graph->nodes[i]->exact, node->key);
     return sampled;
 }

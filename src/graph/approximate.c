@@ -127,6 +127,7 @@ fv_status fv__approximate(fv_graph *graph, const fv_node *node, const fv_samplin
     sampled->sampling = sampling;
     sampled->exact = node->key;
     sampled->called = NULL;
+    graph->sampled = true;
     if (node->type.kind == FV_KIND_TABLE) {
         fv_table_type      *table = fv__arena_alloc(&graph->arena, sizeof *table);
         const fv_estimator *estimator = fv__op_estimator(node->op);

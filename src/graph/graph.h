@@ -77,6 +77,7 @@ typedef struct fv_graph {
     int             nsinks;
     fv_hash_table   table;    /* of nodes by key */
     const char     *lost;     /* why sinks are missing that need what other units failed to make; NULL: none is */
+    bool            sampled;  /* some nodes are estimated */
     bool            left_out; /* sinks are missing because the item was left out on purpose */
 } fv_graph;
 
