@@ -1,9 +1,16 @@
 /* objects: summaries of the objects of a mask, in one pass and without a label image.
  *
- * An object belongs to the chunk that holds its first voxel in raster order. A chunk is searched together with `reach` voxels on
- * all sides: an object that is at most `reach` voxels long along each axis and begins in the chunk lies in there as a whole, and
- * one of which a part is missing there is longer. So what is left out, and what a chunk counts, does not depend on the chunks,
- * and each object is counted once: chunks can be taken as a sample of them.
+ * An object belongs to the chunk that holds the voxel just before the corner of its box: the one whose place along each axis is
+ * by one less than that of the object's first voxel along this axis. A chunk is searched together with `reach` + 1 voxels behind
+ * it, and none before it.
+ *
+ * 1. An object of the chunk has no voxel in the first plane along any axis (but at the image's own border). If it is at most
+ *    `reach` voxels long along each axis, it lies in the box as a whole; one that touches the box's end is longer.
+ * 2. A longer object has a connected part that is `reach` + 1 voxels long along one axis and no longer along the others. The
+ * chunk of that part's corner holds all of it: so each longer object is met as such by some chunk.
+ *
+ * So what is left out, and what all chunks count together, does not depend on the chunks, and each object is counted once: chunks
+ * can be taken as a sample of them. Voxels that were left out are those of all chunks without those of all objects.
  */
 #include "base/take.h"
 #include "kernels/components.h"
@@ -146,13 +153,15 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 typedef struct { /* of a component of the box, in coordinates of the box */
     uint16_t low[3], high[3];
-    bool     met, own, longer;
+    bool     met, longer;
     int32_t  slot; /* of its object, -1: it has none */
 } component;
 
 /* A partial: the head, and for each object that begins in the chunk the cells of the columns that are summarised. */
 typedef struct {
-    int64_t objects, longer; /* longer: voxels of the chunk in objects that are left out */
+    int64_t objects;
+    int64_t longer; /* voxels of the box in components that are longer than reach */
+    int64_t rest;   /* voxels of the chunk, less those of its objects: of all chunks together, those that are left out */
 } head;
 
 typedef struct {
@@ -169,9 +178,9 @@ typedef struct {
 } search;
 
 static fv_region box_of(const fv_need *n) {
-    int64_t halo[FV_MAX_DIMS];
-    for (int d = 0; d < n->region.ndim; d++) halo[d] = ((const objects *)n->params)->reach;
-    fv_region grown = fv__region_grow(&n->region, halo, halo);
+    int64_t before[FV_MAX_DIMS] = { 0 }, behind[FV_MAX_DIMS];
+    for (int d = 0; d < n->region.ndim; d++) behind[d] = ((const objects *)n->params)->reach + 1;
+    fv_region grown = fv__region_grow(&n->region, before, behind);
     return fv__region_clip(&grown, n->in[0]->image.shape);
 }
 
@@ -207,11 +216,12 @@ static size_t scratch(const fv_need *n) {
 }
 
 static size_t bound(const fv_need *n) {
-    layout   l;
-    fv_error error = { 0 };
+    layout    l;
+    fv_error  error = { 0 };
+    fv_region box = box_of(n);
     lay_down(&l, n->params, n->in, &error);
     return sizeof(head) +
-           (size_t)fv__runs_most(&n->in[0]->image, n->region.size, l.asked->connectivity) * (size_t)l.ncolumns * sizeof(fv_cell);
+           (size_t)fv__runs_most(&n->in[0]->image, box.size, l.asked->connectivity) * (size_t)l.ncolumns * sizeof(fv_cell);
 }
 
 /* Voxels from..to of the row z, y of the box belong to a component. */
@@ -225,10 +235,9 @@ static int64_t next_bit(const uint64_t *bits, int64_t x, int64_t n, uint64_t fli
     return n;
 }
 
-/* Planes from..to of the box. */
-static void each_stretch(search *s, int64_t first, int64_t last, visit see) {
+static void each_stretch(search *s, visit see) {
     const fv__runs *r = &s->runs;
-    for (int64_t z = first; z < last; z++)
+    for (int64_t z = 0; z < r->nz; z++)
         for (int64_t y = 0; y < r->ny; y++) {
             const uint64_t *bits = fv__runs_row(r, 0, z, y);
             int64_t         row = fv__runs_joined(r, 0, z, y), from = 0, to;
@@ -246,26 +255,30 @@ static void place(const search *s, int64_t z, int64_t y, int64_t x, int64_t *pos
         if (s->runs.axis[k] >= 0) position[s->runs.axis[k]] = s->box.start[s->runs.axis[k]] + at[k];
 }
 
-static bool in_chunk(const search *s, const int64_t *position) {
-    bool inside = true;
-    for (int d = 0; d < s->chunk.ndim; d++)
-        inside = inside && position[d] >= s->chunk.start[d] && position[d] < s->chunk.start[d] + s->chunk.size[d];
-    return inside;
-}
+/* Voxels of the chunk along the axis k of the box, which begins with them. */
+static int64_t chunk_size(const search *s, int k) { return s->runs.axis[k] < 0 ? 1 : s->chunk.size[s->runs.axis[k]]; }
 
 static void extend(search *s, int32_t number, int64_t z, int64_t y, int64_t from, int64_t to) {
     component    *c = &s->components[number];
     const int64_t low[3] = { z, y, from }, high[3] = { z, y, to - 1 };
-    int64_t       position[FV_MAX_DIMS] = { 0 };
     if (!c->met) {
-        place(s, z, y, from, position);
-        *c = (component){ .met = true, .own = in_chunk(s, position), .slot = -1 };
+        *c = (component){ .met = true, .slot = -1 };
         for (int k = 0; k < 3; k++) c->low[k] = (uint16_t)low[k], c->high[k] = (uint16_t)high[k];
     }
     for (int k = 0; k < 3; k++) {
         c->low[k] = (uint16_t)FV_MIN(c->low[k], low[k]);
         c->high[k] = (uint16_t)FV_MAX(c->high[k], high[k]);
     }
+    if (z < chunk_size(s, 0) && y < chunk_size(s, 1)) s->head.rest += FV_MAX(FV_MIN(to, chunk_size(s, 2)) - from, 0);
+}
+
+static bool is_own(const search *s, const component *c) {
+    bool own = true;
+    for (int k = 0; k < 3; k++) {
+        int d = s->runs.axis[k];
+        own = own && (d < 0 || c->low[k] > 0 || s->chunk.start[d] == 0) && c->low[k] <= chunk_size(s, k);
+    }
+    return own;
 }
 
 /* Whether there are longer ones. */
@@ -274,21 +287,16 @@ static bool number_own(search *s) {
     for (int64_t i = 0; i < s->runs.ncomponents; i++) {
         component *c = &s->components[i];
         for (int k = 0; k < 3; k++) c->longer = c->longer || c->high[k] - c->low[k] >= s->layout.asked->reach;
-        if (c->own && !c->longer) c->slot = (int32_t)s->count++;
+        if (!c->longer && is_own(s, c)) c->slot = (int32_t)s->count++;
         any = any || c->longer;
     }
     return any;
 }
 
 static void count_longer(search *s, int32_t number, int64_t z, int64_t y, int64_t from, int64_t to) {
-    int64_t position[FV_MAX_DIMS] = { 0 };
-    int     last = s->chunk.ndim - 1;
-    if (!s->components[number].longer) return;
-    place(s, z, y, from, position);
-    int64_t begin = FV_MAX(position[last], s->chunk.start[last]);
-    int64_t end = FV_MIN(position[last] + to - from, s->chunk.start[last] + s->chunk.size[last]);
-    position[last] = s->chunk.start[last];
-    if (end > begin && in_chunk(s, position)) s->head.longer += end - begin;
+    (void)z;
+    (void)y;
+    if (s->components[number].longer) s->head.longer += to - from;
 }
 
 static fv__object *object_at(const search *s, int64_t i) { return (fv__object *)(s->objects + i * (int64_t)s->layout.plan.size); }
@@ -303,6 +311,7 @@ static void gather(search *s, int32_t number, int64_t z, int64_t y, int64_t from
         values[c] = fv__view_row(&l->views, c, s->run->in[l->views.view[c].input], position, s->box.ndim, 0, to - from,
                                  s->values + c * s->box.size[s->box.ndim - 1] * VALUE_BYTES);
     fv__object_add(&l->plan, object_at(s, slot), position, to - from, values);
+    s->head.rest -= to - from;
 }
 
 static void put_objects(search *s, int64_t count) {
@@ -329,16 +338,13 @@ static fv_status run(fv_run *r, fv_error *error) {
     fv__runs_find(&s.runs);
     fv__runs_number(&s.runs, NULL);
     memset(s.components, 0, (size_t)s.runs.ncomponents * sizeof *s.components);
-    each_stretch(&s, 0, s.runs.nz, extend);
-    int     slow = s.runs.axis[0]; /* objects of the chunk have no voxel in planes before it */
-    int64_t before = slow < 0 ? 0 : s.chunk.start[slow] - s.box.start[slow];
-    int64_t planes = slow < 0 ? s.runs.nz : s.chunk.size[slow];
-    if (number_own(&s)) each_stretch(&s, before, before + planes, count_longer);
+    each_stretch(&s, extend);
+    if (number_own(&s)) each_stretch(&s, count_longer);
     fv__bytes_append(r->partial, &s.head, sizeof s.head);
     for (; s.first < s.count; s.first += s.capacity) {
         int64_t count = FV_MIN(s.capacity, s.count - s.first);
         for (int64_t i = 0; i < count; i++) fv__object_start(&s.layout.plan, object_at(&s, i), s.first + i + 1);
-        each_stretch(&s, before, s.runs.nz, gather);
+        each_stretch(&s, gather);
         put_objects(&s, count);
     }
     memcpy(r->partial->data, &s.head, sizeof s.head);
@@ -365,10 +371,11 @@ static fv_status get_partial(source *s, int64_t i, const void **data, double *vo
 typedef struct {
     fv__summary_units units;
     int64_t           rows;   /* objects, whether or not they have a value */
-    int64_t           longer; /* voxels */
+    int64_t           longer; /* voxels that are left out, of all chunks; of some, those that they met */
 } column;
 
 static fv_status take_room(column *c, source *s, fv_error *error) {
+    bool all = !s->sample || s->sample->seen == s->sample->population;
     FV_TRY(fv__summary_units_take(&c->units, s->count, error));
     for (int64_t i = 0; i < s->count; i++) {
         const void *data;
@@ -376,7 +383,7 @@ static fv_status take_room(column *c, source *s, fv_error *error) {
         const head *h = data;
         c->units.rows[i] = h->objects;
         c->rows += h->objects;
-        c->longer += h->longer;
+        c->longer += all ? h->rest : h->longer;
     }
     return FV_TAKE(c->units.value, (size_t)(c->rows + 1) * sizeof *c->units.value, error);
 }
@@ -506,7 +513,7 @@ static const fv_pass passes[] = {
 static const fv_column_doc columns[] = {
     { "longer", "px",
       .doc = "voxels in objects that were left out because they are longer than reach; of an estimate, in the "
-             "chunks that were seen" },
+             "chunks that were seen and behind them" },
     { "<summaries in values>", .doc = "one column for each: count, mean_volume and so on, or the name that as gives it" },
     FV_COLUMN_DOC_END,
 };
@@ -515,7 +522,7 @@ const fv_op FV_OP(objects) = {
     .name = "objects",
     .family = "measurement",
     .brief = "count and summarise the objects of a mask in one pass, without labels",
-    .version = 1,
+    .version = 2,
     .also = "count_objects, particle count, object statistics",
     .inputs = inputs,
     .params = params,
@@ -527,8 +534,8 @@ const fv_op FV_OP(objects) = {
     .doc =
         "Where longer is 0, no object was left out, and the other columns are those of group(measure(label(image)), \"\", "
         "values), "
-        "bit by bit. Each object belongs to the place of its first voxel, and the image is read with reach voxels around each "
-        "chunk, so objects are counted once and as a whole. This is what approx can sample: approx(objects(mask, \"count(), "
+        "bit by bit. Each object belongs to the chunk at the corner of its box, and the image is read with reach voxels behind "
+        "each chunk, so objects are counted once and as a whole. This is what approx can sample: approx(objects(mask, \"count(), "
         "mean(volume)\"), error = 0.02) looks at some of the chunks and gives each summary with an interval, without bias at the "
         "borders of chunks. A small reach is faster.",
     .citation = "W. G. Cochran, Sampling Techniques, Wiley, 1977; H. J. G. Gundersen, Notes on the estimation of the numerical "
