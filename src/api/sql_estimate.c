@@ -5,6 +5,7 @@
  * from these the estimates of chunks of images follow (op/interval.h).
  */
 #include "api/sql_parts.h"
+#include "exec/strata.h"
 #include "op/format.h"
 #include "op/interval.h"
 #include <ctype.h>
@@ -188,6 +189,8 @@ typedef struct sampling {
     sqlite3_stmt        *statement; /* of a block */
     int                  ngroups;
     group               *groups;
+    fv_strata            strata;
+    bool                 stratified;
 } sampling;
 
 static fv_status failed(const sampling *s, fv_error *error) {
@@ -353,6 +356,9 @@ static fv_status take_block(sampling *s, fv_error *error) {
 
 /* ---------------------------------------------------------------- estimates */
 
+/* Rows of one item, group or day often follow each other: parts of the table are strata. */
+static void find_strata(sampling *s) { s->stratified = fv__strata_of_runs(&s->strata, s->blocks, s->order, s->seen); }
+
 static aggregate function_of(const query *q, int v) {
     for (int i = 0;; i++)
         if (q->items[i].function != NONE && !v--) return q->items[i].function;
@@ -363,11 +369,16 @@ static fv_status estimate(const sampling *s, const group *g, int v, double *x, f
     int64_t   values = (int64_t)s->ngroups * s->query.nvalues;
     double   *y = x + s->seen;
     bool      mean = function == AVG, count = function == COUNT;
-    fv_sample sample = { .seen = s->seen,
-                         .population = s->blocks,
-                         .confidence = s->within->confidence,
-                         .chosen = s->within->error > 0,
-                         .seed = s->within->seed };
+
+    const fv_sampling asked = { .error = s->within->error };
+    fv_sample         sample = { .seen = s->seen,
+                                 .population = s->blocks,
+                                 .confidence = s->within->confidence,
+                                 .chosen = asked.error > 0 ? &asked : NULL,
+                                 .stratum = s->stratified ? s->strata.stratum : NULL,
+                                 .of_stratum = s->strata.chunks,
+                                 .strata = s->strata.count,
+                                 .seed = s->within->seed };
     if (s->within->joint) sample.confidence = 1 - (1 - sample.confidence) / (double)values;
     double all = 0, in_all = 0;
     for (int64_t i = 0; i < s->seen; i++) {
@@ -388,11 +399,12 @@ static fv_status estimate(const sampling *s, const group *g, int v, double *x, f
     return FV_OK;
 }
 
-static fv_status good_enough(const sampling *s, bool *good, fv_error *error) {
+static fv_status good_enough(sampling *s, bool *good, fv_error *error) {
     fv_sampling asked = { .error = s->within->error };
     double     *room = fv__alloc((size_t)(2 * s->seen) * sizeof *room);
     fv_status   status = FV_OK;
     *good = s->ngroups > 0;
+    find_strata(s);
     for (int g = 0; g < s->ngroups && *good && status == FV_OK; g++)
         for (int v = 0; v < s->query.nvalues && *good && status == FV_OK; v++) {
             fv_interval e;
@@ -504,6 +516,7 @@ static void put_tail(fv_bytes *text, const query *q) {
 static fv_status answer(sampling *s, fv_error *error) {
     double *room = fv__alloc((size_t)(2 * s->seen + 1) * sizeof *room);
     s->sql->guarded = false;
+    find_strata(s);
     fv_status status = create(s, error);
     if (!s->query.ngroups) group_of(s, ""); /* SQL has this row even where there are no rows */
     for (int g = 0; g < s->ngroups && status == FV_OK; g++) status = put_group(s, &s->groups[g], room, error);
@@ -538,6 +551,7 @@ fv_status fv_sql_estimate(fv_sql *sql, const char *text, const fv_sql_within *wi
         free(s.groups[g].sum);
     }
     free(s.groups);
+    fv__strata_release(&s.strata);
     free(s.order);
     sqlite3_free(s.table);
     return status;

@@ -52,7 +52,8 @@ static bool in_one_folder(const char *a, const char *b) {
     return n == (y ? (size_t)(y - b) : 0) && !strncmp(a, b, n);
 }
 
-/* Items of a folder that follow each other are a part; there may be as many folders as items. */
+/* Items of a folder that follow each other are a part; there may be as many folders as items. Where all lie in one, their names
+ * or the list that they come from may be in order, of animals or days. */
 bool fv__sampled_items_strata(const fv_sampled_items *s, const int64_t *order, int64_t seen, fv_strata *strata) {
     const fv_item_names *all = all_of(s->from);
     int32_t             *part, count = 0;
@@ -61,7 +62,8 @@ bool fv__sampled_items_strata(const fv_sampled_items *s, const int64_t *order, i
         count += !i || !in_one_folder(all->paths[i - 1], all->paths[i]);
         part[i] = count - 1;
     }
-    bool some = fv__strata_of_parts(strata, part, all->count, count, order, seen);
+    bool some = count > 1 ? fv__strata_of_parts(strata, part, all->count, count, order, seen)
+                          : fv__strata_of_runs(strata, all->count, order, seen);
     free(part);
     return some;
 }

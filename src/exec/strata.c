@@ -104,3 +104,13 @@ bool fv__strata_of_parts(fv_strata *s, const int32_t *part, int64_t units, int64
     free(stratum_of);
     return there && s->count > 1;
 }
+
+bool fv__strata_of_runs(fv_strata *s, int64_t units, const int64_t *order, int64_t seen) {
+    const int64_t count = seen / OF_BOX;
+    int32_t      *part;
+    if (FV_TAKE(part, (size_t)(units + 1) * sizeof *part, NULL) != FV_OK) return false;
+    for (int64_t i = 0; i < units; i++) part[i] = (int32_t)(i * count / units);
+    bool some = fv__strata_of_parts(s, part, units, count, order, seen);
+    free(part);
+    return some;
+}

@@ -20,6 +20,8 @@ bool fv__strata_find(fv_strata *strata, const fv_stage *stage, const fv_image_ty
  * taken together. */
 bool fv__strata_of_parts(fv_strata *strata, const int32_t *part, int64_t units, int64_t count, const int64_t *order,
                          int64_t seen);
+/* Of units of which neighbours may resemble each other: runs of them are parts. */
+bool fv__strata_of_runs(fv_strata *strata, int64_t units, const int64_t *order, int64_t seen);
 void fv__strata_release(fv_strata *strata);
 
 #endif

@@ -70,6 +70,23 @@ def groups_and_their_order_go_by_name_text_or_place(folder):
 
 
 @test
+def parts_of_a_table_whose_rows_are_in_order_are_strata(folder):
+    numbers = np.random.default_rng(3)
+    item = np.repeat(np.arange(32), 1000)
+    volume = 100 * (1 + item % 8) + numbers.normal(0, 20, item.size)
+    with sqlite3.connect(pathlib.Path(folder, "data.db")) as database:
+        for name, order in (("ordered", np.arange(item.size)), ("mixed", numbers.permutation(item.size // 64))):
+            rows = order if name == "ordered" else (order[:, None] * 64 + np.arange(64)).ravel()
+            database.execute(f"CREATE TABLE {name} (item INTEGER, volume REAL)")
+            database.executemany(f"INSERT INTO {name} VALUES (?, ?)", zip(item[rows].tolist(), volume[rows].tolist()))
+    ways = {name: ask(folder, "--within-error", "2%", "data.db", f"SELECT avg(volume) AS v FROM {name}")[0]
+            for name in ("ordered", "mixed")}
+    assert ways["ordered"]["method"] == "stratified" and ways["mixed"]["method"] != "stratified", ways
+    assert ways["ordered"]["seen"] < ways["mixed"]["seen"], ways
+    assert all(way["v_low"] <= volume.mean() <= way["v_high"] for way in ways.values()), (ways, volume.mean())
+
+
+@test
 def no_rows_are_a_row_as_in_sql(folder):
     make(folder, 1000)
     with sqlite3.connect(pathlib.Path(folder, "none.db")) as database:
