@@ -185,7 +185,7 @@ static fv_status estimate_rows(sample *s, fv_interval *e, fv_error *error) {
 static double worth_reading(const sample *s, const fv_interval *e) {
     const fv_sampling *sampling = s->node->sampling;
     double             most = FV_MIN(s->base.voxels / 8, (double)(32 << 20)), seen = (double)s->base.seen;
-    double             half = (e->high - e->low) / 2, wanted = FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
+    double             half = (e->high - e->low) / 2, wanted = fv__sampling_wanted(sampling, e->value);
     if (sampling->time) return FV_MIN(most, sampling->time * (1 << 20));
     return FV_MIN(most, (half * half / (wanted * wanted) - 1) * seen * s->base.voxels / (double)s->base.population);
 }
@@ -283,7 +283,7 @@ static fv_status begin_sample(sample *s, fv_instance *instance, const fv_stage *
                              .population = population,
                              .voxels = items ? (double)population : (double)fv_image_type_voxels(&node->in_type[0]->image),
                              .confidence = sampling->confidence,
-                             .chosen = sampling->error > 0 || sampling->absolute > 0,
+                             .chosen = sampling->error > 0 || sampling->absolute > 0 ? sampling : NULL,
                              .seed = fv__sample_seed(instance, node),
                              .partial = items ? get_item : get_partial },
                    .instance = instance,

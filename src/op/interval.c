@@ -192,6 +192,52 @@ fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *
     return FV_OK;
 }
 
+/* ---------------------------------------------------------------- quantiles */
+
+/* Places and values of the interval when the quantile lies at `part`. */
+typedef struct around {
+    double below, above;
+} around;
+
+/* By how many times the sample would have to be larger to be good enough there. Beyond the least and the greatest value nothing
+ * is known. */
+static double times_larger(const fv_sample *s, const fv_ranked *r, double part, around by) {
+    double low = part - by.below, high = part + by.above;
+    if (!(low > 0 && high < 1)) return INFINITY;
+    double value = r->at(r, part), half = FV_MAX(value - r->at(r, low), r->at(r, high) - value);
+    double wanted = fv__sampling_wanted(s->chosen, value);
+    return wanted > 0 ? half * half / (wanted * wanted) : INFINITY;
+}
+
+/* An interval of a quantile is as wide as values lie apart there, and what is asked for may be a part of the value. So where the
+ * quantile comes out at dense or large values by chance, the sample ends rather, far before it would have ended at another place
+ * of its interval, say when it is R times as large. Between these sizes, the estimate has 1 + ln(R) (z^2 - 1) / 2 times the
+ * chance of a single look to lie z deviations away at one time (D. Siegmund, Sequential Analysis, 1985, chapter IV), with z
+ * about 2.3. */
+static double price_of_place(const fv_sample *s, const fv_ranked *r, double part, around by) {
+    const double rate = 2;
+    if (!s->chosen) return 1;
+    double ends = FV_MAX(times_larger(s, r, part - by.below, by), times_larger(s, r, part + by.above, by));
+    double larger = FV_MIN(FV_MAX(ends, 1), (double)s->population / (double)s->seen);
+    double doubt = (1 - s->confidence) / 2, freedom = (double)(s->seen - 1);
+    return fv__student(1 - doubt / (1 + rate * fv__ln(larger)), freedom) / fv__student(1 - doubt, freedom);
+}
+
+bool fv__interval_parts(const fv_sample *s, const fv_ranked *r, double part, fv_interval *e, double *below, double *above) {
+    around by = { e->value - e->low, e->high - e->value };
+    bool   known = part - by.below > 0 && part + by.above < 1;
+    double price = known ? price_of_place(s, r, part, by) : 1;
+    *below = part - price * by.below;
+    *above = part + price * by.above;
+    known = known && *below > 0 && *above < 1;
+    if (!known) {
+        e->low = e->high = NAN;
+        snprintf(e->method, sizeof e->method, "too few");
+    } else if (!strcmp(e->method, "bootstrap-t") || !strcmp(e->method, "student"))
+        snprintf(e->method, sizeof e->method, "woodruff");
+    return known;
+}
+
 /* ---------------------------------------------------------------- moments */
 
 typedef struct columns { /* by chunk */

@@ -21,6 +21,16 @@ fv_status fv__estimate_ratio(const fv_sample *s, const double *x, const double *
 void fv__interval_scale(fv_interval *e, double factor);
 void fv__interval_root(fv_interval *e);
 
+/* A quantile of which the interval of the part below it is known, brought back to values (R. S. Woodruff, Confidence intervals
+ * for medians and other position measures, J. Am. Stat. Assoc. 47, 1952). */
+typedef struct fv_ranked {
+    /* The value below which a part of all lies, as if values that were rounded had not been. */
+    double (*at)(const struct fv_ranked *r, double part);
+} fv_ranked;
+/* The parts that lie below the ends of the interval, around part. Where these leave 0 to 1, the sample does not bound the
+ * quantile: the estimate is too few then. */
+bool fv__interval_parts(const fv_sample *s, const fv_ranked *r, double part, fv_interval *e, double *below, double *above);
+
 /* Of operators whose partial is fv_moments. */
 fv_status fv__estimate_sum(fv_sample *s, fv_interval *e, fv_error *error);
 fv_status fv__estimate_mean(fv_sample *s, fv_interval *e, fv_error *error);

@@ -53,20 +53,22 @@ int64_t *fv__sampling_order(uint64_t seed, int64_t count) {
     return order;
 }
 
+enum { FIRST_LOOK = 16 }; /* chunks */
+
 int64_t fv__sampling_next(int64_t size, int64_t count) {
-    const int64_t first = 16;
-    int64_t       next = size < first ? first : size + size / 2;
+    int64_t next = size < FIRST_LOOK ? FIRST_LOOK : size + size / 5;
     return FV_MIN(next, count);
 }
 
-/* An epoch is what lies between two sizes at which a sample is looked at. Epoch k of n takes 2 k / (n (n + 1)) of the doubt,
- * little at first, because a small sample does not know yet how long the tails are. Within an epoch the bound is a line that the
- * sum of what was seen crosses at no time (Howard and others, theorem 1, with steps of 3/2): it is z deviations wide. What is
- * told is the confidence of a single look that is as wide, from the tail of the normal distribution (Mills' ratio). */
+/* An epoch is what lies between two sizes of which one is half as large again as the other. Epoch k of n takes 2 k / (n (n + 1))
+ * of the doubt, little at first, because a small sample does not know yet how long the tails are. Within an epoch the bound is a
+ * line that the sum of what was seen crosses at no time (Howard and others, theorem 1, with steps of 3/2): it is z deviations
+ * wide. What is told is the confidence of a single look that is as wide, from the tail of the normal distribution (Mills' ratio).
+ */
 double fv__sampling_look(double confidence, int64_t size, int64_t count) {
     const double tails = 0.5, step = 1.5, wide = (sqrt(sqrt(step)) + 1 / sqrt(sqrt(step))) / sqrt(2);
     int64_t      epoch = 1, epochs = 1;
-    for (int64_t n = fv__sampling_next(0, count); n < count; n = fv__sampling_next(n, count), epochs++) epoch += size > n;
+    for (int64_t n = FIRST_LOOK; n < count; n += n / 2, epochs++) epoch += size > n;
     double doubt = (1 - confidence) * (1 - tails) * 2 * (double)epoch / (double)(epochs * (epochs + 1));
     double z = wide * sqrt(fv__ln(2 / doubt));
     return 1 - 2 * fv__exp(-z * z / 2) / sqrt(2 * 3.14159265358979324) * z / (z * z + 1);
@@ -79,9 +81,13 @@ bool fv__sampling_sound(const fv_interval *e) {
     return many && e->population - e->seen >= FV_LEAST_SAMPLE && isfinite(e->high - e->low);
 }
 
+double fv__sampling_wanted(const fv_sampling *sampling, double value) {
+    return FV_MAX(sampling->absolute, sampling->error * fabs(value));
+}
+
 bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *e) {
     double half = FV_MAX(e->high - e->value, e->value - e->low);
-    return fv__sampling_sound(e) && half <= FV_MAX(sampling->absolute, sampling->error * fabs(e->value));
+    return fv__sampling_sound(e) && half <= fv__sampling_wanted(sampling, e->value);
 }
 
 /* ---------------------------------------------------------------- tables */

@@ -36,14 +36,15 @@ static inline fv_sampling fv__sampling_within(double time, double error) {
 
 /* Some chunks of a reduction, taken at random. */
 typedef struct fv_sample {
-    const fv_op   *op;
-    const void    *params;
-    const fv_type *in[FV_MAX_INPUTS], *out;
-    int64_t        seen, population; /* chunks */
-    bool           inexact;          /* chunks give estimates: all of them together do not tell the truth either */
-    double         voxels;           /* of all chunks */
-    double         confidence;
-    bool           chosen; /* of several sizes it has the first that is good enough */
+    const fv_op       *op;
+    const void        *params;
+    const fv_type     *in[FV_MAX_INPUTS], *out;
+    int64_t            seen, population; /* chunks */
+    bool               inexact;          /* chunks give estimates: all of them together do not tell the truth either */
+    double             voxels;           /* of all chunks */
+    double             confidence;
+    const fv_sampling *chosen; /* of several sizes it has the first that is good enough for this; NULL: it has its size for
+                                  other reasons */
     uint64_t       seed;
     const double  *control; /* by chunk, as the partials: what is known of it beforehand (exec/coarse_sums.h); NULL: nothing */
     const int32_t *stratum; /* by chunk, as the partials: the part of the image in which it lies (exec/strata.h); NULL: nothing */
@@ -129,6 +130,8 @@ double fv__sampling_look(double confidence, int64_t size, int64_t count);
 fv_status fv__sampling_table(const fv_table_type *exact, int plain, const char *units, fv_table_type *out, fv_error *error);
 /* Whether the width of an interval rests on enough chunks to be believed. */
 bool fv__sampling_sound(const fv_interval *estimate);
+/* Half the width of an interval around a value that is good enough. */
+double fv__sampling_wanted(const fv_sampling *sampling, double value);
 /* Whether an estimate is as good as was asked for. */
 bool fv__sampling_reached(const fv_sampling *sampling, const fv_interval *estimate);
 

@@ -49,18 +49,33 @@ static double count_up_to(const double *value, int64_t from, int64_t to, double 
     return (double)n;
 }
 
-/* Woodruff: the interval of the part of all values that lies below, brought back to values. */
-static void bring_back(const double *sorted, int64_t n, double share, fv_interval *e) {
-    double below = share + (e->low - e->value), above = share + (e->high - e->value);
-    e->value = fv__sorted_quantile(sorted, n, share);
-    if (!(below > 0 && above < 1)) {
-        e->low = e->high = NAN;
-        snprintf(e->method, sizeof e->method, "too few");
-        return;
+typedef struct ranked {
+    fv_ranked     base;
+    const double *sorted;
+    int64_t       n;
+} ranked;
+
+/* Equal values share the room up to the middle between them and their neighbours. */
+static double at_part(const fv_ranked *base, double part) {
+    const ranked *r = (const ranked *)base;
+    double        rank = FV_MIN(FV_MAX(part, 0), 1) * (double)r->n;
+    int64_t       first = FV_MIN((int64_t)rank, r->n - 1), last = first;
+    const double *at = r->sorted;
+    double        value = at[first];
+    while (first > 0 && at[first - 1] == value) first--;
+    while (last + 1 < r->n && at[last + 1] == value) last++;
+    double low = first ? (at[first - 1] + value) / 2 : value, high = last + 1 < r->n ? (value + at[last + 1]) / 2 : value;
+    return low + (high - low) * (rank - (double)first) / (double)(last - first + 1);
+}
+
+static void bring_back(const fv_sample *s, const double *sorted, int64_t n, double share, fv_interval *e) {
+    ranked r = { .base.at = at_part, .sorted = sorted, .n = n };
+    double below, above;
+    if (fv__interval_parts(s, &r.base, share, e, &below, &above)) {
+        e->low = sorted[(int64_t)floor(below * (double)(n - 1))];
+        e->high = sorted[(int64_t)ceil(above * (double)(n - 1))];
     }
-    e->low = sorted[(int64_t)floor(below * (double)(n - 1))];
-    e->high = sorted[(int64_t)ceil(above * (double)(n - 1))];
-    snprintf(e->method, sizeof e->method, "woodruff");
+    e->value = fv__sorted_quantile(sorted, n, share);
 }
 
 static fv_status estimate(const fv_sample *s, fv__summary_function function, int column, double share, const fv__summary_units *u,
@@ -88,7 +103,7 @@ static fv_status estimate(const fv_sample *s, fv__summary_function function, int
     if (total) fv__interval_scale(e, whole);
     if (function == FV__STD) fv__interval_root(e);
     if (function == FV__COUNT) e->low = FV_MAX(e->low, 0);
-    if (ordered && all) bring_back(sorted, all, share, e);
+    if (ordered && all) bring_back(s, sorted, all, share, e);
     return FV_OK;
 }
 

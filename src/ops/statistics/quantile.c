@@ -256,20 +256,28 @@ static fv_status parts_before(fv_sample *s, place at, double *x, double *y, fv_e
     return FV_OK;
 }
 
-/* The interval of the part that lies below a place, brought back to values (R. S. Woodruff, Confidence intervals for medians and
- * other position measures, J. Am. Stat. Assoc. 47, 1952). Where it leaves 0 to 1, the sample does not bound the quantile. */
-static void bring_back(const fv_tally *tally, double part, double total, fv_dtype dtype, fv_interval *e) {
-    double below = part + e->low - e->value, above = part + e->high - e->value;
-    e->value = value_at(place_of(tally, part * total), dtype);
-    if (!(below > 0 && above < 1)) {
-        e->low = e->high = NAN;
-        snprintf(e->method, sizeof e->method, "too few");
-        return;
+typedef struct ranked {
+    fv_ranked       base;
+    const fv_tally *tally;
+    double          total;
+    fv_dtype        dtype;
+} ranked;
+
+static double at_part(const fv_ranked *base, double part) {
+    const ranked *r = (const ranked *)base;
+    place         at = place_of(r->tally, part * r->total);
+    return value_at(at, r->dtype) + (key_bits(r->dtype) == 16 ? at.part - 0.5 : 0);
+}
+
+static void bring_back(const fv_sample *s, const fv_tally *tally, double part, double total, fv_interval *e) {
+    fv_dtype dtype = s->in[0]->image.dtype;
+    ranked   r = { .base.at = at_part, .tally = tally, .total = total, .dtype = dtype };
+    double   below, above;
+    if (fv__interval_parts(s, &r.base, part, e, &below, &above)) {
+        e->low = value_at((place){ place_of(tally, below * total).key, 0 }, dtype);
+        e->high = value_at((place){ place_of(tally, above * total).key, 1 }, dtype);
     }
-    place low = place_of(tally, below * total), high = place_of(tally, above * total);
-    e->low = value_at((place){ low.key, 0 }, dtype);
-    e->high = value_at((place){ high.key, 1 }, dtype);
-    if (!strcmp(e->method, "bootstrap-t") || !strcmp(e->method, "student")) snprintf(e->method, sizeof e->method, "woodruff");
+    e->value = value_at(place_of(tally, part * total), dtype);
 }
 
 /* What is known of all chunks may tell that another part of the image lies below a place than of the sample. The quantile is then
@@ -289,7 +297,7 @@ static fv_status estimate_of(fv_sample *s, const fv_bytes *all, double *columns,
         part = FV_MIN(FV_MAX(q - (e->value - in_y / in_x), 0), 1);
         if (!step && fabs(part - q) < 1e-9) break;
     }
-    bring_back(tally, part, total, s->in[0]->image.dtype, e);
+    bring_back(s, tally, part, total, e);
     if (nans && fv__tally_total(nans)) e->value = e->low = e->high = NAN;
     return FV_OK;
 }
