@@ -1,5 +1,6 @@
 /* Chunks: their size and shape, the regions they need, the memory and work of a task. */
 #include "plan/lattice.h"
+#include "op/axes.h"
 #include "op/device_kernel.h"
 #include <stdlib.h>
 
@@ -160,7 +161,7 @@ static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_reg
     mark_direct(stage, direct);
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_step *step = &stage->steps[s];
-        if (!regions[s].ndim) continue;
+        if (!regions[s].ndim || fv__region_empty(&regions[s])) continue;
         int64_t voxels = fv__region_voxels(&regions[s]), scratch = 0;
         double  cost = step->kind == FV_STEP_STORED ? 1 : step_cost(plan, step->node, &regions[s]);
         e.work += cost * (double)voxels;
@@ -471,6 +472,16 @@ static bool take_slab(const fv_plan *plan, const fv_stage *stage, const fv_image
     return false;
 }
 
+/* Chunks that were asked for are meant for the axes of images that one reads and writes. An axis that an operator has added, as
+ * that of grey values, it makes whole if it likes to. */
+static void keep_added_axes(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    int64_t        slab[FV_MAX_DIMS];
+    const fv_node *node = stage->targets[0].node;
+    if (!node->ninputs || !node->in[0] || node->in[0]->type.kind != FV_KIND_IMAGE || !take_slab(plan, stage, space, slab)) return;
+    for (int d = 0; d < space->ndim; d++)
+        if (slab[d] == space->shape[d] && fv__axis_find(&node->in[0]->type.image, space->axis[d]) < 0) chunk[d] = slab[d];
+}
+
 /* What is decoded whole is stored in whole pieces, several together where they are small. */
 static bool take_whole_pieces(const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts, int64_t *chunk) {
     const fv_target *target = &stage->targets[0];
@@ -510,6 +521,7 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
     if (take_whole_pieces(stage, space, layouts, chunk)) return;
     if (options->chunk_ndim && !program_cpus(stage)) {
         override_chunk(options, space, chunk);
+        keep_added_axes(plan, stage, space, chunk);
         fit_pieces(stage, space, chunk);
         return;
     }
