@@ -106,6 +106,7 @@ soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	-scripts/bootstrap.sh broker
 	KILLS=50 $(PYTHON) tests/interop/test_kafka.py kills
 	$(PYTHON) tests/soak/long_stream.py $(MINUTES)
+	$(PYTHON) tests/soak/random_pipelines.py --minutes $(MINUTES) --seed $$(date +%s)
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
 bench: mpi all

@@ -42,12 +42,13 @@ void fv__stage_title(const fv_stage *stage, fv_bytes *out) {
 
 /* Largest number of voxels that a chunk needs before and behind itself on each axis, over all steps. */
 static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
-    int64_t    index, position[FV_MAX_DIMS], task = 0;
+    int64_t index, position[FV_MAX_DIMS], task = 0;
+    memset(halo, 0, sizeof *halo * FV_MAX_DIMS);
+    if (!stage->ntasks) return; /* nothing of its image is needed */
     fv_region *regions = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
     for (int d = 0; d < stage->lattice.ndim; d++) {
         position[d] = stage->count[d] / 2;
         task = task * stage->count[d] + position[d];
-        halo[d] = 0;
     }
     fv_region chunk = fv__stage_chunk(stage, task, &index);
     fv__stage_regions(plan, stage, &chunk, regions);
