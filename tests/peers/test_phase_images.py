@@ -141,6 +141,21 @@ def halves_are_laid_upon_each_other():
 
 
 @test
+def noise_of_borders_makes_no_ramp():
+    n = 160
+    y, x = np.mgrid[:n, :n] - n / 2
+    obj = np.exp(1j * np.sin(np.hypot(y, x) / 4 + np.sin(x / 9)))
+    rough = np.where(np.maximum(np.abs(y), np.abs(x)) > 50, 0.8, 0.2)
+    rng = np.random.default_rng(3)
+    a, b = (obj + rough * (rng.normal(size=obj.shape) + 1j * rng.normal(size=obj.shape)) for _ in range(2))
+    ours = run("align_complex(a, b)", a=(a * np.exp(0.01j * (y - x))).astype(np.complex64), b=b.astype(np.complex64))
+    turns = (ours * b.conj())[40:-40, 40:-40]
+    slopes = [np.angle(np.sum(t[40:]) * np.conj(np.sum(t[:40]))) / 40 for t in (turns, turns.T)]
+    if not max(map(abs, slopes)) < 5e-4:
+        raise Difference(f"ramps of {slopes} radians a pixel are left")
+
+
+@test
 def centers_are_those_of_scipy():
     frames = RNG.poisson(3, (7, 21, 18)).astype(np.uint16)
     mask = RNG.random((21, 18)) > 0.2

@@ -11,7 +11,7 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
-enum { HALVINGS = 10, ROUNDS = 3 }; /* the shift is found to 1/1024 of a pixel */
+enum { HALVINGS = 10, ROUNDS = 3, STEPS = 8 }; /* the shift is found to 1/1024 of a pixel */
 static const double turn = 0x1.921fb54442d18p+2;
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -67,9 +67,10 @@ static size_t scratch(const fv_need *n) {
 
 /* ---------------------------------------------------------------- ramps */
 
-/* Half a cosine at both ends, so that borders do not count; nothing of what a shift has brought in from the other side. */
+/* A cosine from border to border: what is hardly lit there is mostly noise, and the middle tells enough. Nothing of what a shift
+ * has brought in from the other side. */
 static double fade(int64_t at, int64_t n, double shift) {
-    double width = 0.125 * (double)n, from = (double)FV_MIN(at, n - 1 - at) + 0.5 - ceil(fabs(shift));
+    double width = 0.5 * (double)n, from = (double)FV_MIN(at, n - 1 - at) + 0.5 - ceil(fabs(shift));
     return from <= 0 ? 0 : from < width ? 0.5 - 0.5 * fv__cos(turn / 2 * from / width) : 1;
 }
 
@@ -80,28 +81,70 @@ static void turn_at(const double *a, const double *b, int64_t at, double here[2]
     fv__turn_add(here, a + at, b ? b + at : one);
 }
 
-/* The plane of phase by which a is ahead of b, where both show the same after a shift. */
-static fv_phase_ramp ramp_between(const work *k, const double *a, const double *b, const double shift[2]) {
-    double        step[2][2] = { { 0 } }, rest[2] = { 0 }, here[2], there[2];
-    fv_phase_ramp ramp = { 0 };
-    for (int fitted = 0; fitted < 2; fitted++) {
-        for (int64_t y = 1; y < k->height; y++)
-            for (int64_t x = 1; x < k->width; x++) {
-                int64_t at = 2 * (y * k->width + x), before[2] = { 2 * k->width, 2 };
-                double  weight = fade(y, k->height, shift[0]) * fade(x, k->width, shift[1]);
-                turn_at(a, b, at, here);
-                for (int d = 0; d < 2 && !fitted; d++) {
-                    turn_at(a, b, at - before[d], there);
-                    for (int part = 0; part < 2; part++) there[part] *= weight;
-                    fv__turn_add(step[d], here, there);
-                }
-                if (fitted) fv__ramp_remove(&ramp, y, x, here);
-                for (int part = 0; part < 2 && fitted; part++) rest[part] += weight * here[part];
+/* The plane of phase by which a is ahead of b, from the turns of neighbours: it needs no start, but noise of borders counts. */
+static fv_phase_ramp ramp_of_neighbours(const work *k, const double *a, const double *b, const double shift[2]) {
+    double step[2][2] = { { 0 } }, here[2], there[2];
+    for (int64_t y = 1; y < k->height; y++)
+        for (int64_t x = 1; x < k->width; x++) {
+            int64_t at = 2 * (y * k->width + x), before[2] = { 2 * k->width, 2 };
+            double  weight = fade(y, k->height, shift[0]) * fade(x, k->width, shift[1]);
+            turn_at(a, b, at, here);
+            for (int d = 0; d < 2; d++) {
+                turn_at(a, b, at - before[d], there);
+                for (int part = 0; part < 2; part++) there[part] *= weight;
+                fv__turn_add(step[d], here, there);
             }
-        ramp.y = fv__turn_angle(step[0]);
-        ramp.x = fv__turn_angle(step[1]);
+        }
+    return (fv_phase_ramp){ .y = fv__turn_angle(step[0]), .x = fv__turn_angle(step[1]) };
+}
+
+/* What is left of rows and columns, counted from the middle, in the turns that a ramp leaves: sums of a 2 x 2 system, in which
+ * the constant is taken out by the means. */
+typedef struct {
+    double weight, middle[2], square[3], right[2], rest[2]; /* square: y y, x x, y x */
+} turns_left;
+
+static turns_left add_turns(const work *k, const double *a, const double *b, const double shift[2], const fv_phase_ramp *ramp,
+                            const turns_left *before) {
+    turns_left t = { 0 };
+    double     from[2] = { before ? before->middle[0] : 0, before ? before->middle[1] : 0 }, here[2];
+    for (int64_t y = 0; y < k->height; y++)
+        for (int64_t x = 0; x < k->width; x++) {
+            double weight = fade(y, k->height, shift[0]) * fade(x, k->width, shift[1]), at[2];
+            turn_at(a, b, 2 * (y * k->width + x), here);
+            fv__ramp_remove(ramp, y, x, here);
+            double size = weight * sqrt(fma(here[0], here[0], here[1] * here[1]));
+            at[0] = (double)y - from[0];
+            at[1] = (double)x - from[1];
+            t.weight += size;
+            for (int d = 0; d < 2; d++) {
+                t.middle[d] += size * at[d];
+                t.square[d] += size * at[d] * at[d];
+                t.right[d] += weight * here[1] * at[d];
+                t.rest[d] += weight * here[d];
+            }
+            t.square[2] += size * at[0] * at[1];
+        }
+    for (int d = 0; d < 2 && t.weight > 0; d++) t.middle[d] /= t.weight;
+    return t;
+}
+
+/* The ramp with which both agree best (without b that of neighbours is kept): sum Re conj(b) a, turned back, is largest. Each
+ * step goes to the top of a parabola that lies below it everywhere, so that none can make it worse. */
+static fv_phase_ramp ramp_between(const work *k, const double *a, const double *b, const double shift[2]) {
+    fv_phase_ramp ramp = ramp_of_neighbours(k, a, b, shift);
+    turns_left    middle = add_turns(k, a, b, shift, &ramp, NULL);
+    ramp.offset = fv__turn_angle(middle.rest);
+    for (int step = 0; step < STEPS && b; step++) {
+        turns_left t = add_turns(k, a, b, shift, &ramp, &middle);
+        double     whole = t.square[0] * t.square[1] - t.square[2] * t.square[2];
+        if (!(whole > 0)) break;
+        double by[2] = { (t.right[0] * t.square[1] - t.right[1] * t.square[2]) / whole,
+                         (t.right[1] * t.square[0] - t.right[0] * t.square[2]) / whole };
+        ramp.y += by[0];
+        ramp.x += by[1];
+        ramp.offset += t.rest[1] / t.weight - by[0] * middle.middle[0] - by[1] * middle.middle[1];
     }
-    ramp.offset = fv__turn_angle(rest);
     return ramp;
 }
 
@@ -272,7 +315,7 @@ const fv_op FV_OP(align_complex) = {
     .stage = "finish",
     .brief = "lay a complex image upon another: shift, ramp and constant of phase",
     .also = "align objects, dftregistration, subpixel registration",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .result = FV_KIND_IMAGE,
     .infer = infer,
