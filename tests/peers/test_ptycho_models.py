@@ -137,7 +137,8 @@ def grid_frames():
 
 
 START = make_probe(8, 0.01)
-CALLS = {"raar": 'method = "raar", beta_start = 0.75', "lsq": 'method = "lsq", group = 16, momentum = 0'}
+CALLS = {"raar": 'method = "raar", beta = 0.75, beta_start = 0.75',
+         "lsq": 'method = "lsq", group = 16, momentum = 0, object_damping = 0.02, last_step = 1'}
 
 
 def compare(options, frames, part=2e-5, iterations=4, arrays=None, methods=CALLS, **settings):

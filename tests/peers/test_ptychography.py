@@ -24,14 +24,17 @@ def projected(wave, frame, free=None):
     return np.fft.ifft2(spectrum * scale)
 
 
-def raar(frames, positions, probe, iterations, beta, rounds, free=None, damping=(0.02, 0.3)):
+def raar(frames, positions, probe, iterations, beta, rounds, free=None, damping=(0.02, 0.3), polish=0):
+    """The last iterations, `polish` of them, are projections alone."""
     n = [int(max(p[d] for p in positions)) + N for d in (0, 1)]
     obj = np.ones(n, complex)
     probe = probe * np.sqrt(frames.sum() / len(frames) / np.sum(np.abs(probe)**2))
     parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
     z = [probe * obj[s] for s in parts]
-    for _ in range(iterations):
+    for number in range(1, iterations + 1):
         s = [probe * obj[k] for k in parts]
+        if number > iterations - polish:
+            z, beta = s, 1
         z = [beta * a + (1 - 2 * beta) * b + beta * projected(2 * b - a, f, free) for a, b, f in zip(z, s, frames)]
         for _ in range(rounds):
             num, den = np.zeros(n, complex), np.zeros(n)
@@ -85,11 +88,10 @@ def iterations_are_those_of_the_formulas():
     start = make_probe(8, 0.01)
     free = np.zeros((N, N), bool)
     free[3:6, 4:9] = True
-    for method, beta, rounds, mask in (("raar", 0.75, 2, None), ("dm", 1, 1, None), ("raar", 0.9, 3, free)):
-        obj, probe = raar(frames, positions, start, 4, beta, rounds, mask)
+    for method, beta, rounds, mask, polish in (("raar", 0.75, 2, None, 0), ("dm", 1, 1, None, 2), ("raar", 0.9, 3, free, 0)):
+        obj, probe = raar(frames, positions, start, 4, beta, rounds, mask, polish=polish)
         call = (f'ptycho(f, s, positions = {text(positions)}, method = "{method}", beta = {beta}, beta_start = {beta}, '
-                f'rounds = {rounds}, '
-                'iterations = 4')
+                f"rounds = {rounds}, polish = {polish}, iterations = 4")
         arrays = dict(f=frames, s=start)
         if mask is not None:
             call += ", mask = m"
@@ -99,12 +101,13 @@ def iterations_are_those_of_the_formulas():
 
 
 def least_squares(frames, positions, probe, iterations, damping, momentum):
-    """All frames as one group: the best steps along preconditioned gradients, then a part of the way so far once more."""
+    """All frames as one group: the best steps along preconditioned gradients, which sink to a tenth in the last quarter of the
+    iterations, then a part of the way so far once more."""
     probe = probe * np.sqrt(frames.sum() / len(frames) / np.sum(np.abs(probe)**2))
     n = [int(max(p[d] for p in positions)) + N for d in (0, 1)]
     obj, speed, turn = np.ones(n, complex), 0, 0
     parts = [np.s_[int(y):int(y) + N, int(x):int(x) + N] for y, x in positions]
-    for _ in range(iterations):
+    for number in range(1, iterations + 1):
         error = [projected(probe * obj[k], f) - probe * obj[k] for k, f in zip(parts, frames)]
         num, den = np.zeros(n, complex), np.zeros(n)
         for e, k in zip(error, parts):
@@ -116,7 +119,8 @@ def least_squares(frames, positions, probe, iterations, damping, momentum):
         ways = [np.concatenate([w.ravel() for w in way]) for way in ([probe * d[k] for k in parts], [p * obj[k] for k in parts])]
         matrix = np.stack([np.concatenate([v.real, v.imag]) for v in ways], 1)
         right = np.concatenate([e.ravel() for e in error])
-        along, aside = np.linalg.lstsq(matrix, np.concatenate([right.real, right.imag]), rcond=None)[0]
+        best = np.linalg.lstsq(matrix, np.concatenate([right.real, right.imag]), rcond=None)[0]
+        along, aside = best * (1 - 0.9 * max(0, 4 * number / iterations - 3))
         speed, turn = along * d + 0.7 * speed, aside * p + 0.7 * turn
         obj, probe = obj + along * d + momentum * speed, probe + aside * p + momentum * turn
     return obj, probe
@@ -126,9 +130,9 @@ def least_squares(frames, positions, probe, iterations, damping, momentum):
 def least_squares_take_the_steps_that_leave_least():
     positions = raster(6)
     frames, start = frames_of(make_object(), make_probe(), positions), make_probe(8, 0.01)
-    for iterations, momentum in ((1, 0), (3, 0.5)):
-        obj, probe = least_squares(frames, positions, start, iterations, (0.1, 0.3), momentum)
-        call = (f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 16, object_damping = 0.1, '
+    for iterations, momentum in ((1, 0), (5, 0.5)):
+        obj, probe = least_squares(frames, positions, start, iterations, (0.2, 0.3), momentum)
+        call = (f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 16, '
                 f"iterations = {iterations}, momentum = {momentum}")
         near_complex(run(call + ")", f=frames, s=start), obj, 1e-5)
         near_complex(run(call + ', output = "probe")', f=frames, s=start), probe, 1e-5)
@@ -265,7 +269,7 @@ def a_turned_detector_is_found_out():
 def least_squares_stop_where_the_residual_is_small():
     positions = raster(4)
     arrays = dict(f=frames_of(make_object(), make_probe(), positions), s=make_probe(7.5, 0.018))
-    call = f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 12, iterations = '
+    call = f'ptycho(f, s, positions = {text(positions)}, method = "lsq", group = 12, last_step = 1, iterations = '
     left = run(call + '6, output = "residuals")', table=True, **arrays)["residual"]
     same(run(call + f"6, stop = {(left[2] + left[3]) / 2:.9g})", **arrays), run(call + "3)", **arrays))
 

@@ -20,20 +20,28 @@ static const fv_param params[] = {
              .doc = "what to give; calls that differ in nothing else share their work. residuals is a table, residual the last "
                     "of them; positions a table of where frames were found and how bright they are"),
     FV_PARAM(fv_ptycho, modes, .def = "1", .min = 1, .max = 16, .doc = "modes of the probe, for partly coherent light"),
-    FV_PARAM(fv_ptycho, beta, .def = "0.75", .above = true, .max = 1,
+    FV_PARAM(fv_ptycho, beta, .def = "0.6", .above = true, .max = 1,
              .doc = "of raar: how far waves are reflected in the last eighth of the iterations; 0.6 to 0.9"),
     FV_PARAM(fv_ptycho, beta_start, .def = "0.95", .above = true, .max = 1,
              .doc = "the same for the first five eighths, if it is more than beta; from there it sinks to beta"),
+    FV_PARAM(fv_ptycho, polish, .def = "0", .min = 0, .max = MOST,
+             .doc =
+                 "of raar and dm: how many iterations at the end only give waves their measured amplitudes, without reflecting "
+                 "them; 2 to 10 take noise out of fine details, and the residual rises"),
     FV_PARAM(fv_ptycho, rounds, .def = "2", .min = 1, .max = 20,
              .doc = "of raar and dm: how often object and probe are fitted in turn in an iteration"),
     FV_PARAM(fv_ptycho, group, .def = "64", .min = 1, .max = 1000000,
              .doc = "of lsq: how many frames are used at once; it is a part of the result's identity"),
     FV_PARAM(fv_ptycho, momentum, .def = "0.5", .min = 0, .max = 1,
              .doc = "of lsq: how much of the way of all iterations so far is gone once more after each; 0: nothing"),
+    FV_PARAM(fv_ptycho, last_step, .def = "0.1", .above = true, .max = 1,
+             .doc = "of lsq: which part of a step is gone in the last iteration; steps sink to it in the last quarter of them, "
+                    "so that the noise of groups averages out; 1: whole steps"),
     FV_PARAM(fv_ptycho, probe_from, .def = "1", .min = 0, .max = MOST,
              .doc = "first iteration that changes the probe; 0: it stays as it is given"),
-    FV_PARAM(fv_ptycho, object_damping, .def = "0.02", .min = 0, .max = 10,
-             .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light"),
+    FV_PARAM(fv_ptycho, object_damping, .def = "0", .min = 0, .max = 10,
+             .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light of "
+                    "a block; 0: 0.02, and 0.2 with lsq"),
     FV_PARAM(fv_ptycho, probe_damping, .def = "0.3", .min = 0, .max = 10,
              .doc = "the same for the probe; below 0.1 object and probe may trade scale and diverge"),
     FV_PARAM(fv_ptycho, smoothness, .def = "0", .min = 0, .max = 10,

@@ -3,6 +3,7 @@
 
 typedef struct {
     fv_choice kind;
+    double    part;
 } ptycho_follow;
 enum { IMAGE, CHANGE, STEPS };
 enum { OBJECT, PROBE, ALONE };
@@ -11,6 +12,7 @@ enum { AA, BB, AB, AE, BE, SUMS };
 static const fv_param params[] = {
     FV_PARAM(ptycho_follow, kind, .def = "object", .choices = "object|probe|alone",
              .doc = "which of both is moved; alone: the object, and the probe stays as it is"),
+    FV_PARAM(ptycho_follow, part, .def = "1", .above = true, .max = 1, .doc = "which part of the step is gone"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -46,8 +48,9 @@ static double find_step(const fv_block *steps, int kind) {
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    float   by = (float)find_step(r->in[STEPS], ((const ptycho_follow *)r->need.params)->kind.index);
-    fv_rows rows;
+    const ptycho_follow *p = r->need.params;
+    float                by = (float)(p->part * find_step(r->in[STEPS], p->kind.index));
+    fv_rows              rows;
     (void)error;
     for (fv__rows_begin(&rows, &r->out->region); fv__rows_next(&rows);) {
         const float *a = fv__block_at(r->in[IMAGE], rows.position), *b = fv__block_at(r->in[CHANGE], rows.position);

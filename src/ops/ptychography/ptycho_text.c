@@ -275,9 +275,14 @@ static void write_states(const writing *t, int64_t k) {
 
 /* ---------------------------------------------------------------- the methods */
 
+/* A group of lsq is a small part of the frames: what it says of the object is mostly noise where it has little light. */
+static double object_damping(const fv_ptycho *p) {
+    return p->object_damping > 0 ? p->object_damping : p->method.index == FV_PTYCHO_LSQ ? 0.2 : 0.02;
+}
+
 static void write_object(const writing *t, int64_t k, const char *sums, const char *object, const char *probe) {
     say(t, 0, k, "next=ptycho_object(%s,%s,%s,%s,@,damping=%.17g,smoothness=%.9g)\n", object, sums, sums, probe,
-        t->p->object_damping, t->p->smoothness);
+        object_damping(t->p), t->p->smoothness);
 }
 
 static void write_probe(const writing *t, int64_t k, const char *probe) {
@@ -294,7 +299,9 @@ static double beta_of(const fv_ptycho *p, int64_t k) {
 
 static void write_projections(const writing *t) {
     for (int64_t k = 1; k <= t->p->iterations; k++) {
-        say(t, 0, k, "w=ptycho_waves(a0,o,p%s^,@,beta=%.17g)\n", k > 1 ? ",before=w" : "", beta_of(t->p, k));
+        bool polish = k > t->p->iterations - t->p->polish;
+        say(t, 0, k, "w=ptycho_waves(a0,o,p%s^,@,beta=%.17g)\n", k > 1 && !polish ? ",before=w" : "",
+            polish ? 1 : beta_of(t->p, k));
         write_residual(t, k);
         write_object(t, k, "w", "o", "p");
         if (!probe_changes(t, k)) fv__bytes_printf(t->text, "lit = p\n");
@@ -327,17 +334,24 @@ static void write_blocks(const writing *t) {
     }
 }
 
+/* Each group fits its own noise. Steps that sink in the last quarter of the iterations average over groups. */
+static double step_of(const fv_ptycho *p, int64_t k) {
+    return 1 - (1 - p->last_step) * FV_MAX(0, 4 * (double)k / (double)p->iterations - 3);
+}
+
 /* The same as ptycho_follow does, with what the slopes of the object add to its sums. */
-static void write_smooth_steps(const writing *t, bool probe) {
+static void write_smooth_steps(const writing *t, bool probe, double part) {
     fv__bytes_printf(
         t->text, "r=%.9g*max(w[:,-1,-3])\nq=ptycho_roughness(o,d)\nn=sum(t[:,0])+r*sum(q[:,0])\ny=sum(t[:,3])-r*sum(q[:,1])\n",
         t->p->smoothness);
     if (!probe) {
-        fv__bytes_printf(t->text, "o=ptycho_move(o,d,y/maximum(n,1e-300))\n");
+        fv__bytes_printf(t->text, "o=ptycho_move(o,d,%.9g*y/maximum(n,1e-300))\n", part);
         return;
     }
-    fv__bytes_printf(t->text, "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=1/(n*m*1.000001-c*c+1e-300)\n"
-                              "o=ptycho_move(o,d,(y*m-f*c)*i)\n");
+    fv__bytes_printf(t->text,
+                     "m=sum(t[:,1])\nc=sum(t[:,2])\nf=sum(t[:,4])\ni=%.9g/(n*m*1.000001-c*c+1e-300)\n"
+                     "o=ptycho_move(o,d,(y*m-f*c)*i)\n",
+                     part);
     if (shifts_by_group(t))
         fv__bytes_printf(t->text, "p=ptycho_move(p,e[0:%lld],(f*n-y*c)*i)\n", (long long)t->p->modes);
     else
@@ -347,20 +361,22 @@ static void write_smooth_steps(const writing *t, bool probe) {
 /* The probe j of a group, directions d and e of object and probe, and how far to go along both at once: the least squares of what
  * is left. */
 static void write_group(const writing *t, int64_t g, int64_t k) {
-    bool probe = probe_changes(t, k);
+    bool   probe = probe_changes(t, k);
+    double part = step_of(t->p, k);
     say(t, g, k,
         "j=$\nw=ptycho_errors(a#,o,j^,@)\nleft=%ssum(w[:,-1,-2])\nall=%ssum(w[:,-1,-1])\n"
         "d=ptycho_object(o,w,w,j,@,damping=%.9g,smoothness=%.9g,kind=\"direction\")\n",
-        g ? "left+" : "", g ? "all+" : "", t->p->object_damping, t->p->smoothness);
+        g ? "left+" : "", g ? "all+" : "", object_damping(t->p), t->p->smoothness);
     if (probe)
         say(t, g, k, "e=ptycho_probe(j,w,shifts=%s,damping=%.9g,kind=\"direction\")\n", shifts_by_group(t) ? "h#" : "h",
             t->p->probe_damping);
     say(t, g, k, "t=ptycho_steps(w,o,j,d,%s~,@)\n", probe ? "e" : "j");
     if (t->p->smoothness > 0)
-        write_smooth_steps(t, probe);
+        write_smooth_steps(t, probe, part);
+    else if (probe)
+        fv__bytes_printf(t->text, "o=ptycho_follow(o,d,t,part=%.9g)\np=ptycho_follow(p,e,t,kind=\"probe\",part=%.9g)\n", part, part);
     else
-        fv__bytes_printf(t->text, probe ? "o=ptycho_follow(o,d,t)\np=ptycho_follow(p,e,t,kind=\"probe\")\n"
-                                        : "o=ptycho_follow(o,d,t,kind=\"alone\")\n");
+        fv__bytes_printf(t->text, "o=ptycho_follow(o,d,t,kind=\"alone\",part=%.9g)\n", part);
 }
 
 /* Object and probe as they are, or a part of the way of all iterations beyond that: their changes, each kept to 0.7 from one

@@ -8,8 +8,8 @@ typedef struct fv_ptycho {
     fv_list   positions, amplitude_limits, phase_limits;
     fv_choice method, output;
     int64_t   iterations, rounds, modes, probe_from, group, block, subpixel, positions_from, light_from, background_from,
-        orientation;
-    double beta, beta_start, alpha, momentum, object_damping, probe_damping, smoothness, reach, near, stop;
+        orientation, polish;
+    double beta, beta_start, alpha, momentum, last_step, object_damping, probe_damping, smoothness, reach, near, stop;
 } fv_ptycho;
 
 enum { FV_PTYCHO_RAAR, FV_PTYCHO_DM, FV_PTYCHO_LSQ, FV_PTYCHO_EPIE, FV_PTYCHO_RPIE, FV_PTYCHO_MPIE };
