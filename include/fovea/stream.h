@@ -18,6 +18,7 @@ typedef struct fv_stream_facts {
     int64_t scans, previews;       /* that were done whole, and shown before */
     int64_t duplicate, late;       /* put aside: known already; after the end of their scan */
     int64_t malformed, oversized;  /* put aside: of no use */
+    int64_t unused;                /* when it has ended well otherwise: failed, late, malformed and oversized together */
     int64_t disordered;            /* came after one with a higher number; done all the same */
     int64_t rows, bytes, alerts;   /* of tables; of frames; rows that the text calls alerts */
     int64_t waiting, lag;          /* here; at the source (-1: unknown) */
@@ -55,8 +56,8 @@ typedef struct fv_stream_options {
     volatile int *cancel; /* set: ends in order */
 } fv_stream_options;
 
-/* FV_OK: the source is at its end, or it was told to stop; all that came is durable. FV_ERROR_INPUT with facts->failed > 0: some
- * frames failed, and all others are done. */
+/* FV_OK: the source is at its end, or it was told to stop; all that came is durable. FV_ERROR_INPUT with facts->unused > 0: some
+ * frames failed or were put aside, and all others are done. */
 FV_API fv_status fv_stream(fv_pipeline *pipeline, const fv_stream_options *options, fv_stream_facts *facts, fv_error *error);
 
 /* Streams of a store that run, or ran last, for people or programs; the caller frees. NULL: there are none. */

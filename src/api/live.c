@@ -244,6 +244,15 @@ static void close_stream(fv_stream_run *run) {
     free(run->dead_folder);
 }
 
+/* Frames that came and are in no result: whoever started the stream has to look at them. Those that came twice are in one. */
+static fv_status tell_unused(fv_stream_facts *facts, fv_error *error) {
+    int64_t aside = facts->late + facts->malformed + facts->oversized;
+    facts->unused = facts->failed + aside;
+    if (!facts->unused) return FV_OK;
+    return fv_fail(error, FV_ERROR_INPUT, "%lld of %lld frames %s", (long long)facts->unused, (long long)facts->frames,
+                   !aside ? "failed" : facts->failed ? "failed or were put aside" : "were put aside");
+}
+
 fv_status fv_stream(fv_pipeline *p, const fv_stream_options *given, fv_stream_facts *facts, fv_error *error) {
     fv_stream_options options = *given;
     fv_stream_run     run = { .options = &options, .began = fv__now(), .metrics = -1 };
@@ -263,9 +272,7 @@ fv_status fv_stream(fv_pipeline *p, const fv_stream_options *given, fv_stream_fa
     }
     run.facts.seconds = fv__now() - run.began;
     run.failed = run.failed || status != FV_OK;
-    if (status == FV_OK && run.facts.failed)
-        status = fv_fail(error, FV_ERROR_INPUT, "%lld of %lld frames failed", (long long)run.facts.failed,
-                         (long long)run.facts.frames);
+    if (status == FV_OK) status = tell_unused(&run.facts, error);
     close_stream(&run);
     *facts = run.facts;
     free(pattern);

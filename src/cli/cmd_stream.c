@@ -178,7 +178,7 @@ static int run(const void *options_, int nargs, char **args) {
     signal(SIGPIPE, SIG_IGN);
     fv_messages(o->quiet ? 0 : 1, NULL, NULL);
     fv_status result = fv_stream(pipeline, &stream, &facts, &error);
-    bool      partly = result == FV_ERROR_INPUT && facts.failed > 0;
+    bool      partly = result == FV_ERROR_INPUT && facts.unused > 0;
     if (!o->quiet && (result == FV_OK || partly)) print_summary(&facts);
     if (partly) fv_complain("stream", "%s", error.message);
     status = partly ? FV_EXIT_FAILED : result == FV_OK ? FV_EXIT_WELL : fv_explain("stream", pipeline, result, &error);
@@ -195,7 +195,7 @@ const fv_command fv_cmd_stream = {
     .doc = "Runs the same text as fovea run, on data that are not all there yet. Every frame counts once in files and tables, "
            "also after the stream was killed: the same command goes on where it stopped. Tables grow in SQLite databases, CSV, "
            "TSV and JSON lines.\n"
-           "Ctrl-C ends it in order. Exit status: 0 all is well, 1 some frames failed, 2 nothing was started.",
+           "Ctrl-C ends it in order. Exit status: 0 all is well, 1 some frames failed or were put aside, 2 nothing was started.",
     .examples = "fovea stream count.fov --bind scans=watch:incoming\n"
                 "fovea stream tomo.fov --bind scans=kafka://localhost:9092/frames?group=lab --scan angle --count 180\n"
                 "python3 camera.py | fovea stream count.fov --bind scans=-",

@@ -305,7 +305,9 @@ void *fv__stream_commit(void *context) {
     fv_status      status = FV_OK;
     for (bool over = false;;) {
         fv_errand *works = take_all(run, &over);
+        for (fv_errand *w = works; w; w = w->next) w->taken = fv__now();
         name_files(run, works);
+        for (fv_errand *w = works; w; w = w->next) w->synced = fv__now();
         works = do_again(run, works);
         if (works) {
             status = commit_batch(run, works, &batch, &error);

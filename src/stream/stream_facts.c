@@ -143,11 +143,22 @@ static void print_rows(fv_stream_run *run, const fv_errand *work, const fv_made_
 
 static bool is_printed(const fv_made_table *table) { return !table->file && !table->alert; } /* alerts are told */
 
+/* Where its time went. */
+static void add_parts(cJSON *event, const fv_errand *work) {
+    cJSON *parts = cJSON_AddObjectToObject(event, "parts");
+    if (work->frame) cJSON_AddNumberToObject(parts, "waited", work->begun - work->frame->arrived);
+    cJSON_AddNumberToObject(parts, "ran", work->ended - work->begun);
+    cJSON_AddNumberToObject(parts, "gathered", work->taken - work->ended);
+    cJSON_AddNumberToObject(parts, "synced", work->synced - work->taken);
+    cJSON_AddNumberToObject(parts, "recorded", fv__now() - work->synced);
+}
+
 static void tell_event(fv_stream_run *run, const fv_errand *work) {
     static const char *const names[] = { "frame", "frame", "duplicate", "aside", "failed", "scan", "preview" };
     cJSON                   *event = new_event(names[work->fate]);
     cJSON_AddStringToObject(event, "item", work->name);
     if (work->frame) cJSON_AddNumberToObject(event, "seconds", fv__now() - work->frame->arrived);
+    if (work->begun > 0 && work->synced > 0) add_parts(event, work);
     if (work->frame && !isnan(work->frame->time)) cJSON_AddNumberToObject(event, "delay", fv__clock() - work->frame->time);
     if (work->scan) cJSON_AddNumberToObject(event, "frames", (double)work->frames);
     const char *why = work->fate == FV_FATE_DEAD ? work->frame->why : work->error.code != FV_OK ? work->error.message : NULL;

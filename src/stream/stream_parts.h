@@ -40,7 +40,9 @@ typedef struct fv_errand {    /* a frame or a scan on its way */
     int64_t           scans;  /* that grew then */
     int64_t           length; /* STAGED: what is known of the scan now; 0: nothing new */
     fv_fate           fate;
-    char             *name; /* of the item, for people */
+    double            begun, ended;  /* when it was run; 0: it was not */
+    double            taken, synced; /* when its commit began, and when its files were durable under their names */
+    char             *name;          /* of the item, for people */
     fv_made           made;
     fv_error          error;
     struct fv_errand *next;

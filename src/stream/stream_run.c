@@ -211,6 +211,7 @@ static void set_hurry(fv_stream_run *run, int hurry) { __atomic_store_n(&run->hu
 /* A full disk, or a file that another run has, is no fault of the frame: it waits. */
 static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_queue *finished) {
     bool told = false;
+    work->begun = fv__now();
     if (work->fate == FV_FATE_SCAN) set_hurry(run, 0);
     for (;;) {
         fv_diagnostics diagnostics = { 0 };
@@ -239,6 +240,7 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
         told = true;
         sleep(1);
     }
+    work->ended = fv__now();
     fv__queue_put(finished, work);
 }
 

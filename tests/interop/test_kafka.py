@@ -87,7 +87,7 @@ def messages_of_others_are_understood_and_those_of_no_use_put_aside(folder):
         broker.send("in", b"nothing that makes sense", key="junk")
         broker.send("in", image.tobytes()[:-2], key="short", fovea_shape="32,32", fovea_dtype="uint16")
         done = run("stream", "-q", text(folder), "--bind", f"scans={topic}", "--once", "--dead", dead, "--to", results_topic,
-                   folder=folder)
+                   folder=folder, code=1)
         assert "junk" not in done.stdout and len({row[2] for row in rows(folder)}) == 1, rows(folder)
         assert len(rows(folder)) == 4 and abs(rows(folder)[0][2] - image.mean()) < 1e-9
         reasons = broker.messages("dead", "%k %h\n").decode()

@@ -90,7 +90,8 @@ def compacted_topics(broker, admin, folder):
     wait_for("the broker's cleaner", lambda: len(broker.messages("compact", "%o\n").split()) < 20)
     kept = broker.messages("compact", "%o %S\n").decode().split("\n")
     here = begin(folder, "compact")
-    done = run("stream", "p.fov", "--bind", f"s=kafka://{broker.address}/compact", "--once", "--dead", "aside", folder=here)
+    done = run("stream", "p.fov", "--bind", f"s=kafka://{broker.address}/compact", "--once", "--dead", "aside", folder=here,
+               code=1)
     frames = [line for line in kept if line.endswith(" 64")]
     assert f"{len(frames)} of " in done.stderr and len(items(here)) == len(frames) < 20, (done.stderr, kept)
     assert any("empty" in path.read_text() for path in (here / "aside").glob("*.why"))
@@ -138,7 +139,7 @@ def clocks_that_jump(broker, folder):
     for i, at in enumerate([1000, 1001, 900000, 900001, 1002, 900002]):  # ahead, and back
         broker.send("jumps", image(i).tobytes(), key="a", fovea_shape="8,8", fovea_dtype="uint8", fovea_index=i, fovea_time=at)
     done = run("stream", "p.fov", "--bind", f"s={topic}", "--once", "--scan", "t", "--window", "10s", "--dead", "aside",
-               folder=here)
+               folder=here, code=1)
     assert "5 of 6 frames done" in done.stderr and "1 too late" in done.stderr, done.stderr
     assert items(here) == ["window-0-19700101T001640", "window-0-19700111T100000"], items(here)
     assert len(list((here / "aside").glob("*.why"))) == 1
@@ -158,7 +159,8 @@ def messages_of_no_use(broker, folder):
     broker.send("odd", bytes(100000), key="s", fovea_shape="100,1000", fovea_dtype="uint8", fovea_index=7)
     send(4, 3, fovea_end="1")
     send(5, 4)
-    done = run("stream", "p.fov", "--bind", f"s={topic}", "--once", "--scan", "t", "--most", "10K", "--dead", dead, folder=here)
+    done = run("stream", "p.fov", "--bind", f"s={topic}", "--once", "--scan", "t", "--most", "10K", "--dead", dead, folder=here,
+               code=1)
     for what in ("1 scan,", "1 known already", "1 too late", "1 malformed", "1 too large", "1 out of order"):
         assert what in done.stderr, f"{what}: {done.stderr}"
     reasons = broker.messages("odd-dead", "%h\n").decode()

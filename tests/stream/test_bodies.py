@@ -66,7 +66,7 @@ def voxels_may_be_packed_by_lz4_zstd_and_blosc(folder):
     for codec in ("none", "lz4", "zstd", "blosc"):
         body = image.tobytes() if codec == "none" else packed(codec, image.tobytes(), image.itemsize)
         head = {"key": codec, "shape": "23,37", "dtype": "uint16", "codec": codec}
-        said = stream(folder, message(body, index=0, **head), message(body[:-9], index=1, **head))
+        said = stream(folder, message(body, index=0, **head), message(body[:-9], index=1, **head), code=1)
         assert numpy.array_equal(made(folder, codec), image), codec
         assert "1 of 2 frames done" in said and "1 malformed" in said, said
 
@@ -87,7 +87,7 @@ def small_files_are_bodies(folder):
     run("run", "-q", "-e", 'read("a.npy") |> write("a.tif"); read("a.npy") |> write("a.png")', folder=folder)
     for ending in ("npy", "tif", "png"):
         body = (pathlib.Path(folder) / f"a.{ending}").read_bytes()
-        said = stream(folder, message(body, key=ending, index=0), message(body[:60], key=ending, index=1))
+        said = stream(folder, message(body, key=ending, index=0), message(body[:60], key=ending, index=1), code=1)
         assert numpy.array_equal(made(folder, ending), image), ending
         assert "1 malformed" in said and "/proc/" not in said, said
 
@@ -104,7 +104,7 @@ def files_of_hdf5_are_bodies(folder):
     with h5py.File(file, "w") as content:
         content.create_dataset("entry/data/data", data=image, chunks=(8, 37), compression="gzip")
     body = file.getvalue()
-    said = stream(folder, message(body, key="h", index=0), message(body[:-300], key="h", index=1))
+    said = stream(folder, message(body, key="h", index=0), message(body[:-300], key="h", index=1), code=1)
     assert numpy.array_equal(made(folder, "h"), image)
     assert "1 malformed" in said and "truncated" in said and "the body of the message" in said, said
 

@@ -64,7 +64,7 @@ def an_empty_file_fails_and_does_not_keep_the_stream_from_its_end(folder):
 @test
 def an_axis_that_frames_have_is_told(folder):
     begin(folder, "s_1.tif", "s_2.tif")
-    told = stream(folder, "--bind", "scans=watch:incoming", "--scan", "y", "--count", "2", "--once")
+    told = stream(folder, "--bind", "scans=watch:incoming", "--scan", "y", "--count", "2", "--once", code=1)
     assert "axis y already" in told and "2 malformed" in told, told
     told = stream(folder, "--bind", "scans=watch:incoming", "--preview", "every=2", code=2)
     assert "--scan AXIS" in told, told
@@ -73,7 +73,7 @@ def an_axis_that_frames_have_is_told(folder):
 @test
 def files_that_count_from_one_are_told_that_numbers_begin_with_zero(folder):
     begin(folder, "s_1.tif", "s_2.tif")
-    told = stream(folder, "--bind", "scans=watch:incoming", "--scan", "z", "--count", "2", "--once")
+    told = stream(folder, "--bind", "scans=watch:incoming", "--scan", "z", "--count", "2", "--once", code=1)
     assert "1 of 2 frames never came, first of all number 0" in told, told
     assert "s_2.tif: its number is 2, and the 2 frames of its scan s have the numbers 0 to 1" in told, told
 

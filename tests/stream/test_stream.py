@@ -138,7 +138,8 @@ def headers_name_frames_and_what_makes_no_sense_is_put_aside_with_its_reason(fol
     again = headed(images[0], "beads", 7)
     wrong = headed(images[2], "beads", 9).replace(b"48,48", b"48,47") + headed(images[2], "beads", 9, codec="huffman")
     odd = headed(images[3], "b/c", 1)
-    _, said = stream(folder, COUNT, "--bind", "scans=-", "--dead", "aside", stdin=good + again + wrong + odd)
+    _, said = stream(folder, COUNT, "--bind", "scans=-", "--dead", "aside", stdin=good + again + wrong + odd, code=1)
+    assert "2 of 6 frames were put aside" in said, said
     assert "3 of 6 frames done" in said and "1 known already" in said and "2 malformed" in said, said
     assert {"beads-000007.tif", "beads-000008.tif"} < set(results(folder)[0])
     reasons = [path.read_text() for path in (pathlib.Path(folder) / "aside").glob("*.why")]
@@ -153,7 +154,7 @@ def frames_keep_their_units_and_bytes_that_are_no_image_are_told(folder):
     units = headed(frames(1)[0], "beads", 7, spacing="2,3", units="micrometer,micrometer")
     rubbish = b"fovea-key: k\nfovea-bytes: 7\n\nrubbish"
     text = 'read("scans/*.tif") |> write("{stem}.nii")'
-    _, said = stream(folder, text, "--bind", "scans=-", stdin=units + rubbish)
+    _, said = stream(folder, text, "--bind", "scans=-", stdin=units + rubbish, code=1)
     assert "its 7 bytes are no file of a known format; voxels alone need the headers fovea-shape" in said, said
     told = run("info", "beads-000007.nii", folder=folder).stdout
     assert "y 2, x 3 micrometer" in " ".join(told.split()), told
@@ -234,7 +235,7 @@ def messages_of_a_detector_in_cbor_are_understood(folder):
     text = 'scans = read("scans/*.npy")\nwrite(scans, "out/{stem}.npy")\n'
     body = headed_cbor(messages[1]).split(b"\n\n", 1)[1][:-200]
     cut = f"fovea-bytes: {len(body)}\n\n".encode() + body
-    _, said = stream(folder, text, "--bind", "scans=-", stdin=b"".join(map(headed_cbor, messages)) + cut)
+    _, said = stream(folder, text, "--bind", "scans=-", stdin=b"".join(map(headed_cbor, messages)) + cut, code=1)
     for i, image in enumerate(images):
         assert numpy.array_equal(numpy.load(pathlib.Path(folder) / "out" / f"series-7-{i:06d}.npy"), image), f"image {i}"
     assert "3 of 6 frames done" in said and "1 malformed" in said, said
@@ -438,7 +439,7 @@ def windows_of_a_time_hold_the_frames_that_were_sent_in_it(folder):
     times = [1000.5, 1003.9, 1009.99, 1010, 1011, 1041, 1005]  # the last one comes when its window is complete
     text = 's = read("scans/*.npy")\nwrite(project(s, "t", "mean"), "out/{stem}.npy")\nwrite(max(s), "most.csv")\n'
     stdin = b"".join(headed(image, "k", i, time=at) for i, (image, at) in enumerate(zip(images, times)))
-    _, said = stream(folder, text, "--bind", "s=-", "--scan", "t", "--window", "10s", stdin=stdin)
+    _, said = stream(folder, text, "--bind", "s=-", "--scan", "t", "--window", "10s", stdin=stdin, code=1)
     assert "6 of 7 frames done" in said and "3 scans" in said and "1 too late" in said, said
     made = sorted((pathlib.Path(folder) / "out").glob("*.npy"))
     assert [path.name for path in made] == [f"window-19700101T00{at}.npy" for at in ("1640", "1650", "1720")], made
