@@ -250,7 +250,9 @@ static fv_status tell_unused(fv_stream_facts *facts, fv_error *error) {
     facts->unused = facts->failed + aside;
     if (!facts->unused) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT, "%lld of %lld frames %s", (long long)facts->unused, (long long)facts->frames,
-                   !aside ? "failed" : facts->failed ? "failed or were put aside" : "were put aside");
+                   !aside          ? "failed"
+                   : facts->failed ? "failed or were put aside"
+                                   : "were put aside");
 }
 
 fv_status fv_stream(fv_pipeline *p, const fv_stream_options *given, fv_stream_facts *facts, fv_error *error) {

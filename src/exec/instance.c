@@ -29,6 +29,7 @@ static fv_status open_instance(const fv_context *context, int64_t item, fv_expor
     *instance = (fv_instance){ .context = context, .item = item, .handed = handed_take };
     pthread_mutex_init(&instance->mutex, NULL);
     options.collection = fv__bindings_unit(context->bindings, item).collection != FV_RUN && !context->bindings->live.shared;
+    options.divided = context->bindings->live.shared;
     fv_status status = fv__graph_build(context->program, context->bindings, item, handed_take ? &handed_take->base : NULL,
                                        &instance->graph, diagnostics, error);
     if (status == FV_OK) status = fv__plan_make(instance->graph, &options, &instance->arena, &instance->plan, error);

@@ -16,6 +16,8 @@
 #define PIECES_VOXELS ((int64_t)1 << 23)
 /* No chunk holds more, even if pieces of the file that is read are decoded several times then. */
 #define CHUNK_BYTES ((int64_t)1 << 26)
+/* Chunks of sums and of files where all workers wait for one image. */
+#define DIVIDED_VOXELS ((int64_t)1 << 20)
 /* Rows that are written one by one should be so long. */
 #define ROW_BYTES ((int64_t)1024)
 /* What is repeated along an axis is small and near: reading it again for another part of that axis counts so much. */
@@ -540,6 +542,32 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
     fit_small_pieces(stage, space, chunk);
 }
 
+/* Whether tasks of the stage only add to sums, voxel by voxel; *slab: along the first axis they are as the operator wants them.
+ */
+static bool adds_to_sums(const fv_stage *stage, bool *slab) {
+    const fv_target *target = &stage->targets[0];
+    int              pass = target->node->op ? fv__op_image_pass(target->node->op) : -1;
+    if (stage->ntargets != 1 || target->kind != FV_TARGET_STORE || pass < 0 || !target->node->op->passes[pass].sum) return false;
+    *slab = target->node->op->slab != NULL;
+    return true;
+}
+
+/* Whether they only pack and write what is stored. */
+static bool only_writes(const fv_stage *stage) {
+    for (int s = 0; s < stage->nsteps; s++)
+        if (stage->steps[s].kind != FV_STEP_STORED) return false;
+    return stage->ntargets == 1 && stage->targets[0].kind == FV_TARGET_SINK;
+}
+
+static void divide(const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    bool slab = false;
+    if (stage->serial || (!adds_to_sums(stage, &slab) && !only_writes(stage))) return;
+    for (int d = slab; d < space->ndim - 1; d++) { /* rows stay whole */
+        int64_t step = piece_step(stage, space, d);
+        while (voxels_of(chunk, space->ndim) > DIVIDED_VOXELS && chunk[d] >= 2 * step) chunk[d] = chunk[d] / 2 / step * step;
+    }
+}
+
 bool fv__target_in_pieces(const fv_target *target, const fv_layout *layouts) {
     const fv_node *node = target->node;
     return target->kind == FV_TARGET_STORE && !node->ninputs && node->op && node->op->layout && layouts[node->id].whole_pieces;
@@ -621,6 +649,7 @@ void fv__stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *spac
                        const fv_plan_options *options, const fv_region *wanted) {
     int64_t chunk[FV_MAX_DIMS];
     choose_chunk(plan, stage, space, layouts, options, chunk);
+    if (options->divided && !options->chunk_ndim) divide(stage, space, chunk);
     fv__lattice_init(&stage->lattice, space->ndim, space->shape, chunk);
     stage->ntasks = 1;
     for (int d = 0; d < space->ndim; d++) {

@@ -95,6 +95,7 @@ typedef struct fv_plan_options {
     int64_t chunk[FV_MAX_DIMS]; /* lattice override for the last axes; chunk_ndim 0: none */
     int     chunk_ndim;
     bool    collection; /* small items stay whole */
+    bool    divided;    /* all workers wait for the same sums and files: these are cut into more parts */
 } fv_plan_options;
 
 /* Whether tasks could be made smaller by FV_SMALL_CHUNK, which is said where memory does not suffice. */

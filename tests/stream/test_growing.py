@@ -101,6 +101,31 @@ def gaps_are_left_out_and_previews_may_end_after_fewer_iterations(folder):
     assert numpy.array_equal(last, stored(folder, sirt("range(0, 174, 6)"), "all", scan))
 
 
+def contents(folder):
+    """Of all files of results, by their name."""
+    out = pathlib.Path(folder) / "out"
+    files = [path for path in out.rglob("*") if path.is_file() and "preview" not in str(path)]
+    return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+
+@test
+def slices_that_workers_share_in_parts_have_the_bytes_of_the_stored_scan(folder):
+    if numpy is None:
+        raise Skip("no numpy")
+    scan = numpy.random.default_rng(4).random((11, 17, 301), dtype="float32")  # beyond what one task sums up, and an odd number
+    text = 'p = read("scans/*.npy", axes = "angle z x")\nv = fbp(p, parallel(range(0, 160, 16)))\n'
+    text += "".join(f'write(v, "out/{{stem}}.{ending}")\n' for ending in ("npy", "tif", "zarr"))
+    live = Live(folder, text, "angle", "--count", 11, "--preview", "every=4")
+    live.send(scan, *range(4))
+    live.preview()
+    live.send(scan, *range(4, 11))
+    live.end()
+    stored(folder, text, "all", scan)
+    wanted, got = contents(pathlib.Path(folder) / "stored-all"), contents(folder)
+    assert wanted and wanted.keys() == got.keys(), wanted.keys() ^ got.keys()
+    assert wanted == got, [name for name in wanted if wanted[name] != got[name]]
+
+
 UNEVEN = [0, 7, 11, 20.5, 29, 33, 47, 52, 60.25, 71, 80, 88, 93, 107, 111, 120, 133, 141, 150, 166]
 OF_SCAN = """p = read("scans/*.mrc", axes = "angle z x")
 g = parallel(read_angles("scans/*.mrc"){center})
