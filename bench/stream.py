@@ -171,31 +171,84 @@ def peers(broker, folder, frames, ours):
     line(row, f"{frames * 2.097 / peer:.0f} MB/s", f"fovea: {peer / ours:.1f} times as fast (its start is not counted)")
 
 
+def of_hundred(times, number):
+    """Milliseconds within which so many of a hundred of these times are."""
+    return 1e3 * sorted(times)[(len(times) - 1) * number // 100]
+
+
 def tell_delays(row, delays):
-    delays = sorted(1e3 * delay for delay in delays)
-    line(row, f"{delays[len(delays) // 2]:.0f} ms",
-         f"99 in a hundred: {delays[(len(delays) - 1) * 99 // 100]:.0f} ms, the slowest: {delays[-1]:.0f} ms")
+    line(row, f"{of_hundred(delays, 50):.0f} ms",
+         f"99 in a hundred: {of_hundred(delays, 99):.0f} ms, the slowest: {of_hundred(delays, 100):.0f} ms")
 
 
-def latency(broker, folder, rate, frames):
-    """At half the rate: of the stream, and of kcat, which only takes the messages."""
-    speed = max(rate / 2, 1)
-    numpy.save(pathlib.Path(folder) / "few.npy", numpy.load(pathlib.Path(folder) / "stack.npy", mmap_mode="r")[:frames])
+PARTS = (("waited", "for a thread"), ("ran", "computing and writing"), ("gathered", "for the batch before"),
+         ("synced", "for the disk"), ("recorded", "for the log"))
+
+
+def tell_parts(events):
+    """Where the time of frames went: the slowest one of a hundred of each part, which need not be the same frame."""
+    parts = {"on its way": [event["delay"] - event["seconds"] for event in events]}
+    parts.update({said: [event["parts"][name] for event in events] for name, said in PARTS})
+    told = [f"{name} {of_hundred(times, 50):.0f}, {of_hundred(times, 99):.0f}" for name, times in parts.items()]
+    print("    ms of it (half, 99 in a hundred): " + "; ".join(told), flush=True)
+
+
+def pace(folder, topic, speed):
+    """Sends the frames, so many a second."""
+    os.sync()
+    command = [FOVEA, "publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{speed:.1f}/s"]
+    return subprocess.Popen(command, cwd=folder)
+
+
+def latency(broker, folder, speed, frames, place):
+    """Of the stream, and of kcat, which only takes the messages, at this rate; place: where the broker keeps its log."""
     text = 'scans = read("live/*.npy")\nwrite(gaussian(scans, 2), "paced/{stem}.zarr")\n'
     topic = broker.topic("paced")
     stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", write(folder, "l.fov", text), "--bind", f"scans={topic}",
                                "--limit", str(frames)], cwd=folder, stdout=subprocess.PIPE, text=True)
     time.sleep(2)
-    run("publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{speed:.1f}/s", folder=folder)
-    tell_delays(f"from sent until durable, at {speed:.0f} frames a second",
-                [json.loads(event)["delay"] for event in stream.communicate()[0].splitlines()])
+    sender = pace(folder, topic, speed)
+    events = [json.loads(event) for event in stream.communicate()[0].splitlines()]
+    sender.wait()
+    tell_delays(f"sent until durable, {speed:.0f}/s, broker's log {place}", [event["delay"] for event in events])
+    tell_parts(events)
     topic = broker.topic("taken")
     taken = subprocess.Popen(["kcat", "-C", "-b", broker.address, "-t", "taken", "-o", "beginning", "-u", "-q", "-c", str(frames),
                               "-X", "fetch.message.max.bytes=67108864", "-f", "%T\n"], stdout=subprocess.PIPE, text=True)
     time.sleep(2)
-    sender = subprocess.Popen([FOVEA, "publish", "-q", "few.npy", "--slices", "--to", topic, "--rate", f"{speed:.1f}/s"], cwd=folder)
-    tell_delays("from sent until taken by kcat, no work, at the same rate", [time.time() - int(sent) / 1e3 for sent in taken.stdout])
+    sender = pace(folder, topic, speed)
+    delays = [time.time() - int(sent) / 1e3 for sent in taken.stdout]
     sender.wait()
+    tell_delays(f"sent until taken by kcat, no work, broker's log {place}", delays)
+
+
+def raw_latency(folder, speed, frames):
+    """Files of 2 MB written and synced at that rate by a program that does nothing else."""
+    place, data, delays = pathlib.Path(folder) / "raw", os.urandom(2 << 20), []
+    place.mkdir()
+    os.sync()
+    start = time.monotonic()
+    for i in range(frames):
+        time.sleep(max(start + i / speed - time.monotonic(), 0))
+        with open(place / str(i), "wb", buffering=0) as file:
+            file.write(data)
+            os.fdatasync(file.fileno())
+        delays.append(time.monotonic() - start - i / speed)
+    tell_delays("2 MB written and synced, no broker, at the same rate", delays)
+
+
+def latencies(broker, folder, rate, frames):
+    """At half the rate, twice: the broker's log on the disk of the results, and in memory, as if it had a disk of its own."""
+    speed = max(rate / 2, 1)
+    numpy.save(pathlib.Path(folder) / "few.npy", numpy.load(pathlib.Path(folder) / "stack.npy", mmap_mode="r")[:frames])
+    latency(broker, folder, speed, frames, "on that disk")
+    raw_latency(folder, speed, frames)
+    with tempfile.TemporaryDirectory(prefix="fovea-bench-", dir="/dev/shm") as memory:
+        with Broker(pathlib.Path(folder) / "second", data=memory) as second:
+            topic = second.topic("first")  # a new broker is slow at first
+            run("publish", "-q", "few.npy", "--slices", "--to", topic, folder=folder)
+            timed([FOVEA, "stream", "-q", "first.fov", "--bind", f"live={topic}", "--once"], folder)
+            latency(second, folder, speed, frames, "in memory")
 
 
 def tiny(broker, folder, count):
@@ -240,30 +293,33 @@ def floor_of(result, folder):
     return sorted(write_durably(files, place / f"{result.name}-{i}") for i in range(5))[2]
 
 
-def tomography(broker, folder, kind):
-    text = f'p = read("scans/*.npy", axes = "angle z x")\nwrite(fbp(p, parallel(range(0, 179))), "slices/{{stem}}.{kind}")\n'
+def tomography(broker, folder, kind, count):
+    """A scan of so many projections over half a turn, stored and live."""
+    text = f'''p = read("scans/*.npy", axes = "angle z x")
+write(fbp(p, parallel(range(0, 180, count = {count}))), "slices/{{stem}}.{kind}")
+'''
     (pathlib.Path(folder) / "scans").mkdir(exist_ok=True)
-    numpy.save(pathlib.Path(folder) / "scans" / "s.npy", numpy.random.default_rng(0).random((180, 16, 512), dtype="float32"))
-    topic = broker.topic(f"tomo-{kind}")
+    numpy.save(pathlib.Path(folder) / "scans" / "s.npy", numpy.random.default_rng(0).random((count, 16, 512), dtype="float32"))
+    topic = broker.topic(f"tomo-{kind}-{count}")
     run("run", "-q", write(folder, "f.fov", text), "--into", "warm", folder=folder)
     stored = sorted(timed([FOVEA, "run", "-q", "f.fov", "--into", "stored", "--fresh"], folder)[0] for _ in range(3))[1]
-    stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", "f.fov", "--bind", f"p={topic}", "--scan", "angle", "--count", "180",
-                               "--preview", "every=10", "--limit", "180"], cwd=folder, stdout=subprocess.PIPE, text=True)
+    stream = subprocess.Popen([FOVEA, "stream", "--json", "-q", "f.fov", "--bind", f"p={topic}", "--scan", "angle", "--count",
+                               str(count), "--preview", "every=10", "--limit", str(count)], cwd=folder, stdout=subprocess.PIPE,
+                              text=True)
     time.sleep(2)
-    run("publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", "20/s", folder=folder)
-    arrived, previews, last = {}, [], None
+    run("publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", f"{count / 9:g}/s", folder=folder)
+    arrived, previews, last, parts = {}, [], None, {}
     for event in map(json.loads, stream.communicate()[0].splitlines()):
         if event["event"] == "frame":
             arrived[event["frames"]] = event["time"] - event["seconds"]
         if event["event"] == "preview":
             previews.append(event["time"] - arrived[event["frames"]])
         if event["event"] == "scan":
-            last = event["time"] - max(arrived.values())
-    previews.sort()
-    line(f"180 projections, 16 slices of 512 x 512, {kind}: preview after its frame", f"{previews[len(previews) // 2]:.2f} s",
-         f"longest {previews[-1]:.2f} s, {len(previews)} of them")
+            last, parts = event["time"] - max(arrived.values()), event["parts"]
+    line(f"{count} projections, 16 slices of 512 x 512, {kind}: preview", f"{of_hundred(previews, 50) / 1e3:.2f} s",
+         f"longest {max(previews):.2f} s, {len(previews)} of them")
     line(f"final slices, {kind}, after the last projection", f"{last:.3f} s",
-         f"{last / stored:.0%} of the stored scan's run, {stored:.2f} s")
+         f"{last / stored:.0%} of the stored scan's run, {stored:.2f} s; {parts['ran']:.3f} s of it computing and writing")
     floor = floor_of(pathlib.Path(folder) / "slices" / f"s.{kind}", folder)
     line(f"the same bytes written and synced, {kind}, no work", f"{floor:.3f} s", f"{floor / stored:.0%} of that run")
 
@@ -281,12 +337,13 @@ def main():
             only = options.get("only", "")
             if only in ("", "large"):
                 rate = throughput(broker, folder, frames)
-                latency(broker, folder, rate, frames)
+                latencies(broker, folder, rate, frames)
             if only in ("", "tiny"):
                 tiny(broker, folder, int(options.get("tiny", 20000)))
             if only in ("", "tomography"):
-                for kind in ("npy", "tif", "zarr"):
-                    tomography(broker, folder, kind)
+                for count in (180, 720):
+                    for kind in ("npy", "tif", "zarr"):
+                        tomography(broker, folder, kind, count)
 
 
 main()

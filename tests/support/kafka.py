@@ -23,7 +23,7 @@ listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-log.dirs={folder}/data
+log.dirs={data}
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=4
 transaction.state.log.replication.factor=1
@@ -147,16 +147,17 @@ class Admin:
 class Broker:
     """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between. With a user and a
     password it has a door with TLS and SASL (PLAIN, SCRAM): broker.secure is that address, broker.certificate what to trust.
-    wired: it has a door behind broker.wire, which can be cut; broker.wired is that address."""
+    wired: it has a door behind broker.wire, which can be cut; broker.wired is that address. data: folder for what it keeps of
+    messages, if that should lie on another disk."""
 
-    def __init__(self, folder, partitions=1, user=None, password=None, wired=False):
+    def __init__(self, folder, partitions=1, user=None, password=None, wired=False, data=None):
         self.jars = find_jars()
         self.folder = pathlib.Path(folder) / "kafka"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         self.port, controller, secure = free_ports(3)
         self.address = f"127.0.0.1:{self.port}"
         self.settings = self.folder / "server.properties"
-        self.settings.write_text(SETTINGS.format(port=self.port, controller=controller, folder=self.folder,
+        self.settings.write_text(SETTINGS.format(port=self.port, controller=controller, data=data or self.folder / "data",
                                                  partitions=partitions))
         self.process = None
         if user:
