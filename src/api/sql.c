@@ -1,5 +1,6 @@
 /* SQL on table files. SQLite's engine does the work: databases are attached read-only, other files are copied into a private
- * database that SQLite keeps in memory while it is small and in a temporary file beyond that. */
+ * database that SQLite keeps in memory while it is small and in a temporary file beyond that, unless the first query goes through
+ * their rows once. */
 #include "api/sql_parts.h"
 #include "base/number.h"
 #include "op/format.h"
@@ -22,8 +23,18 @@ fv_sql *fv_sql_new(void) {
     if (sqlite3_open_v2("", &sql->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL) != SQLITE_OK)
         abort(); /* no file is touched: only memory can be missing */
     sqlite3_busy_timeout(sql->handle, 60000);
+    sqlite3_create_module(sql->handle, "fovea_rows", &fv__sql_rows, sql);
     sqlite3_set_authorizer(sql->handle, guard, sql);
     return sql;
+}
+
+static void free_file(fv_sql_file *file) {
+    if (file->reader) file->format->close(file->reader);
+    free(file->path);
+    free(file->table);
+    free(file->name);
+    free(file->columns);
+    free(file);
 }
 
 void fv_sql_free(fv_sql *sql) {
@@ -36,6 +47,8 @@ void fv_sql_free(fv_sql *sql) {
     }
     free(sql->blocks);
     sqlite3_close(sql->handle);
+    for (int i = 0; i < sql->nfiles; i++) free_file(sql->files[i]);
+    free(sql->files);
     fv__bytes_release(&sql->text);
     fv__bytes_release(&sql->only);
     free(sql);
@@ -50,7 +63,8 @@ fv_status fv__sql_execute(fv_sql *sql, const char *path, char *text_take, fv_err
 
 /* ---------------------------------------------------------------- files that are copied */
 
-static fv_status create(fv_sql *sql, const char *name, const fv_table_reader *reader, fv_error *error) {
+/* As CREATE TABLE has them. The caller frees. */
+static char *columns_of(const fv_table_reader *reader) {
     static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "INTEGER", [FV_COLUMN_REAL] = "REAL", [FV_COLUMN_TEXT] = "TEXT" };
     fv_bytes                 columns = { 0 };
     for (int c = 0; c < reader->type.ncolumns; c++) {
@@ -59,9 +73,13 @@ static fv_status create(fv_sql *sql, const char *name, const fv_table_reader *re
         fv__bytes_printf(&columns, "%s", column);
         sqlite3_free(column);
     }
-    fv_status status =
-        fv__sql_execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, (char *)columns.data), error);
-    fv__bytes_release(&columns);
+    return (char *)columns.data;
+}
+
+static fv_status create(fv_sql *sql, const char *name, const fv_table_reader *reader, fv_error *error) {
+    char     *columns = columns_of(reader);
+    fv_status status = fv__sql_execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, columns), error);
+    free(columns);
     return status;
 }
 
@@ -116,26 +134,58 @@ static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reade
     return status;
 }
 
+/* In place of the virtual table. */
+static fv_status copy(fv_sql *sql, fv_sql_file *file, fv_error *error) {
+    if (!file->reader) FV_TRY(file->format->open(file->path, file->table, &file->reader, error));
+    fv_status status = fv__sql_execute(sql, file->path, sqlite3_mprintf("DROP TABLE main.\"%w\"", file->name), error);
+    return status == FV_OK ? copy_rows(sql, file->name, file->reader, error) : status;
+}
+
+fv_status fv__sql_copy_files(fv_sql *sql, fv_error *error) {
+    fv_status status = FV_OK;
+    sqlite3_finalize(sql->statement);
+    sql->statement = NULL;
+    sql->guarded = false;
+    for (int i = 0; i < sql->nfiles && status == FV_OK; i++) status = copy(sql, sql->files[i], error);
+    for (int i = 0; i < sql->nfiles; i++) free_file(sql->files[i]);
+    sql->nfiles = 0;
+    return status;
+}
+
 /* table: NULL: the only one of the file, or its first. */
-static fv_status copy(fv_sql *sql, const fv_table_format *format, const char *path, const char *table, const char *name,
-                      fv_error *error) {
+static fv_status add(fv_sql *sql, const fv_table_format *format, const char *path, const char *table, const char *name,
+                     fv_error *error) {
     fv_table_reader *reader;
     FV_TRY(format->open(path, table, &reader, error));
-    fv_status status = copy_rows(sql, name, reader, error);
-    format->close(reader);
+    fv_sql_file *file = fv__alloc(sizeof *file);
+    *file = (fv_sql_file){ .format = format,
+                           .path = fv__strdup(path),
+                           .table = table ? fv__strdup(table) : NULL,
+                           .name = fv__strdup(name),
+                           .columns = columns_of(reader),
+                           .nrows = reader->nrows,
+                           .reader = reader };
+    sql->files = fv__realloc(sql->files, (size_t)(sql->nfiles + 1) * sizeof(fv_sql_file *));
+    sql->files[sql->nfiles] = file;
+    fv_status status = fv__sql_execute(
+        sql, path, sqlite3_mprintf("CREATE VIRTUAL TABLE main.\"%w\" USING fovea_rows(%d)", name, sql->nfiles), error);
+    if (status == FV_OK)
+        sql->nfiles++;
+    else
+        free_file(file);
     return status;
 }
 
 /* Of a file with several tables also each by its own name, but for those that cannot be read. */
-static fv_status copy_all(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem, fv_error *error) {
+static fv_status add_all(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem, fv_error *error) {
     fv_bytes  names = { 0 };
     fv_status status = format->tables ? format->tables(path, &names, error) : FV_OK;
-    fv_status first = status == FV_OK ? copy(sql, format, path, NULL, stem, error) : status;
+    fv_status first = status == FV_OK ? add(sql, format, path, NULL, stem, error) : status;
     bool      any = first == FV_OK;
     for (size_t at = 0; at < names.size && (first == FV_OK || first == FV_ERROR_INPUT);
          at += strlen((char *)names.data + at) + 1) {
         const char *name = (char *)names.data + at;
-        if (sqlite3_stricmp(name, stem)) any = copy(sql, format, path, name, name, NULL) == FV_OK || any;
+        if (sqlite3_stricmp(name, stem)) any = add(sql, format, path, name, name, NULL) == FV_OK || any;
     }
     fv__bytes_release(&names);
     return any ? FV_OK : first;
@@ -223,13 +273,33 @@ fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error) {
     FV_TRY(fv__table_format_for_reading(path, &format, error));
     fv__path_stem(path, stem, sizeof stem);
     sql->guarded = false;
-    return format->in_place ? attach(sql, format, path, stem, error) : copy_all(sql, format, path, stem, error);
+    return format->in_place ? attach(sql, format, path, stem, error) : add_all(sql, format, path, stem, error);
 }
 
 /* ---------------------------------------------------------------- queries */
 
+/* Whether SQLite goes through one table alone, and once; also where it does not understand the query. */
+static bool goes_once(fv_sql *sql, const char *text) {
+    sqlite3_stmt *plan = NULL;
+    char         *question = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", text);
+    int           tables = 0;
+    bool          again = false;
+    sql->guarded = false;
+    sqlite3_prepare_v2(sql->handle, question, -1, &plan, NULL);
+    sqlite3_free(question);
+    while (plan && sqlite3_step(plan) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text(plan, 3);
+        again = again || !sqlite3_strlike("%CORRELATED%", step, 0);
+        tables += !strncmp(step, "SCAN ", 5) || !strncmp(step, "SEARCH ", 7);
+    }
+    sqlite3_finalize(plan);
+    return !again && tables <= 1;
+}
+
 fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error) {
     const char *rest = NULL;
+    if (sql->nfiles && (sql->asked || !goes_once(sql, text))) FV_TRY(fv__sql_copy_files(sql, error));
+    sql->asked = true;
     sqlite3_finalize(sql->statement);
     sql->statement = NULL;
     sql->guarded = true;

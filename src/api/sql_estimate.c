@@ -535,7 +535,8 @@ static fv_status answer(sampling *s, fv_error *error) {
 
 fv_status fv_sql_estimate(fv_sql *sql, const char *text, const fv_sql_within *within, fv_error *error) {
     sampling s = { .sql = sql, .within = within, .began = fv__now() };
-    FV_TRY(fv_sql_query(sql, text, error)); /* what is wrong with the query itself */
+    if (sql->nfiles) FV_TRY(fv__sql_copy_files(sql, error)); /* some rows are asked for, by their numbers */
+    FV_TRY(fv_sql_query(sql, text, error));                  /* what is wrong with the query itself */
     FV_TRY(parse(&s.query, text, error));
     s.table = real_table(sql, s.query.table);
     s.groups = fv__calloc(MOST_GROUPS * sizeof *s.groups);

@@ -25,13 +25,15 @@ static double price(double (*at)(const fv_ranked *, double), const fv_sampling *
     return (above - 0.5) / 0.1;
 }
 
+static bool is_one(double x) { return fabs(x - 1) < 1e-6; }
+
 TEST(a_quantile_pays_where_its_own_place_decides_that_the_sample_ends) {
     const fv_sampling number = { .absolute = 0.1 }, part = { .error = 0.1 }, vague = { .error = 0.5 };
-    CHECK(price(evenly, NULL) == 1 && price(ever_denser, NULL) == 1);
-    CHECK(fabs(price(evenly, &number) - 1) < 1e-6); /* it would have ended at the same size everywhere */
-    CHECK(price(evenly, &vague) == 1);              /* and here as well, though it had gone on for too long */
-    double near = price(evenly, &part), dense = price(ever_denser, &part);
-    CHECK(near == 1 && dense > 1.05 && dense < 2);
+    CHECK(is_one(price(evenly, NULL)) && is_one(price(ever_denser, NULL)));
+    CHECK(is_one(price(evenly, &number))); /* it would have ended at the same size everywhere */
+    CHECK(is_one(price(evenly, &vague)));  /* and here as well, though it had gone on for too long */
+    double dense = price(ever_denser, &part);
+    CHECK(is_one(price(evenly, &part)) && dense > 1.05 && dense < 2);
 }
 
 TEST(a_quantile_whose_interval_leaves_the_values_is_not_known) {

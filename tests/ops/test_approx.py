@@ -424,6 +424,18 @@ def items_are_sampled_and_nothing_is_computed_twice(folder):
 
 
 @test
+def items_of_one_folder_are_strata_where_their_names_are_in_order(folder):
+    masks(folder)
+    for file in pathlib.Path(folder, "large").iterdir():
+        file.rename(pathlib.Path(folder, "small", file.name))
+    text = f'param seed = 0\napprox(group({CELLS}, "", "mean(volume)"), error = 9, seed = seed)\ngroup({CELLS}, "", "mean(volume)")'
+    _, (rows, [exact, *_]) = values(text, folder, "--set", "seed=1..20", chunk=())
+    assert sum(row["method"] == "stratified" for row in rows) > 10, rows
+    held = sum(row["mean_volume_low"] <= exact["mean_volume"] <= row["mean_volume_high"] for row in rows)
+    assert held >= 16, (held, exact)
+
+
+@test
 def sampled_items_give_intervals_that_hold_and_have_no_bias(folder):
     """Items of two folders, as strata; also of groups, one of which few items have."""
     masks(folder)
