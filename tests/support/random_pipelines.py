@@ -9,7 +9,7 @@ import re
 import subprocess
 
 FAMILIES = {"math", "filter", "geometry", "morphology", "intensity", "arithmetic", "segmentation", "view", "metrics", "statistics",
-            "threshold", "measurement", "channels", "logic", "comparison"}
+            "threshold", "measurement", "channels", "logic", "comparison", "tomography"}
 TYPES = ["uint8", "uint8", "uint16", "int16", "int32", "float32", "float32", "float64", "bool", "uint64"]
 READ = [".npy", ".tif", ".zarr", ".nii.gz", ".nii", ".mrc", ".nrrd", ".png", ".ome.tif", ".mha"]
 WRITTEN = [".npy", ".npy", ".npy", ".tif", ".zarr", ".nii.gz", ".nrrd", ".png"]
@@ -92,6 +92,8 @@ class Maker:
             return f"[{', '.join(self.number(parameter) for _ in range(count))}]" if count else self.number(parameter)
         if kind == "footprint":
             return f'{self.rng.choice(["ball", "box", "disk", "cross"])}({self.rng.randint(1, 3)})'
+        if kind == "geometry":
+            return f"parallel(angles = range(0, 170, {self.rng.choice([10, 30, 85])}))"
         return json.dumps(self.rng.choice(TYPES)) if kind == "dtype" else None
 
     def input(self, wanted):
