@@ -183,7 +183,7 @@ def time_kept(fovea, times, turns):
             over = []
             for _ in range(turns):
                 with tempfile.TemporaryDirectory() as folder:
-                    text = f'approx(mean(gaussian(phantom("noise", [4096, 2048, 2048]), 2)), time = {seconds})'
+                    text = f'approx(mean(gaussian(phantom("noise", [16384, 2048, 2048]), 2)), time = {seconds})'
                     text = text if seconds else 'mean(phantom("noise", [20, 20]))'
                     words = [*launch, fovea, "run", "-q", "--engine", engine.split()[0], "--chunk", "64x128x128", "-e", text]
                     start = time.monotonic()

@@ -428,7 +428,8 @@ def items_of_one_folder_are_strata_where_their_names_are_in_order(folder):
     masks(folder)
     for file in pathlib.Path(folder, "large").iterdir():
         file.rename(pathlib.Path(folder, "small", file.name))
-    text = f'param seed = 0\napprox(group({CELLS}, "", "mean(volume)"), error = 9, seed = seed)\ngroup({CELLS}, "", "mean(volume)")'
+    group = f'group({CELLS}, "", "mean(volume)")'
+    text = f"param seed = 0\napprox({group}, error = 9, seed = seed)\n{group}"
     _, (rows, [exact, *_]) = values(text, folder, "--set", "seed=1..20", chunk=())
     assert sum(row["method"] == "stratified" for row in rows) > 10, rows
     held = sum(row["mean_volume_low"] <= exact["mean_volume"] <= row["mean_volume_high"] for row in rows)
