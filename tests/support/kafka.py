@@ -16,6 +16,8 @@ from wire import Wire
 
 VERSION = "4.3.1"
 ARTIFACTS = f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36"
+SMALL = "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
+USUAL = "-Xms1g", "-Xmx1g", "-XX:+UseG1GC"  # as Kafka's own scripts start it
 SETTINGS = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -148,10 +150,10 @@ class Broker:
     """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between. With a user and a
     password it has a door with TLS and SASL (PLAIN, SCRAM): broker.secure is that address, broker.certificate what to trust.
     wired: it has a door behind broker.wire, which can be cut; broker.wired is that address. data: folder for what it keeps of
-    messages, if that should lie on another disk."""
+    messages, if that should lie on another disk. java: options of its virtual machine; as it is, it starts soon and stays small."""
 
-    def __init__(self, folder, partitions=1, user=None, password=None, wired=False, data=None):
-        self.jars = find_jars()
+    def __init__(self, folder, partitions=1, user=None, password=None, wired=False, data=None, java=SMALL):
+        self.jars, self.options = find_jars(), java
         self.folder = pathlib.Path(folder) / "kafka"
         self.folder.mkdir(parents=True)
         self.port, controller, secure = free_ports(3)
@@ -187,7 +189,7 @@ class Broker:
         (self.folder / "broker.pem").write_text(key.read_text() + self.certificate.read_text())
 
     def java(self, *words, wait=False):
-        command = ["java", "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{self.jars}/*",
+        command = ["java", *self.options, "-cp", f"{self.jars}/*",
                    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *map(str, words)]
         with open(self.folder / "log", "ab") as log:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
