@@ -374,7 +374,8 @@ static void write_group(const writing *t, int64_t g, int64_t k) {
     if (t->p->smoothness > 0)
         write_smooth_steps(t, probe, part);
     else if (probe)
-        fv__bytes_printf(t->text, "o=ptycho_follow(o,d,t,part=%.9g)\np=ptycho_follow(p,e,t,kind=\"probe\",part=%.9g)\n", part, part);
+        fv__bytes_printf(t->text, "o=ptycho_follow(o,d,t,part=%.9g)\np=ptycho_follow(p,e,t,kind=\"probe\",part=%.9g)\n", part,
+                         part);
     else
         fv__bytes_printf(t->text, "o=ptycho_follow(o,d,t,kind=\"alone\",part=%.9g)\n", part);
 }
