@@ -289,8 +289,7 @@ def floor_of(result, folder):
     """What the disk alone needs for a result: the middle of five times."""
     paths = [path for path in result.rglob("*") if path.is_file()] if result.is_dir() else [result]
     files = {str(path.relative_to(result)) if path != result else "": path.read_bytes() for path in paths}
-    place = pathlib.Path(folder) / "floor"
-    place.mkdir(exist_ok=True)
+    place = pathlib.Path(tempfile.mkdtemp(prefix="floor-", dir=folder))
     return sorted(write_durably(files, place / f"{result.name}-{i}") for i in range(5))[2]
 
 
@@ -308,7 +307,7 @@ write(fbp(p, parallel(range(0, 180, count = {count}))), "slices/{{stem}}.{kind}"
                                str(count), "--preview", "every=10", "--limit", str(count)], cwd=folder, stdout=subprocess.PIPE,
                               text=True)
     time.sleep(2)
-    run("publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", f"{count / 9:g}/s", folder=folder)
+    run("publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", "40/s", folder=folder)
     arrived, previews, last, parts = {}, [], None, {}
     for event in map(json.loads, stream.communicate()[0].splitlines()):
         if event["event"] == "frame":

@@ -150,7 +150,7 @@ class Broker:
     """with Broker(folder) as broker: broker.address is HOST:PORT; kill() and start() may come in between. With a user and a
     password it has a door with TLS and SASL (PLAIN, SCRAM): broker.secure is that address, broker.certificate what to trust.
     wired: it has a door behind broker.wire, which can be cut; broker.wired is that address. data: folder for what it keeps of
-    messages, if that should lie on another disk. java: options of its virtual machine; as it is, it starts soon and stays small."""
+    messages, if that should lie on another disk. java: options of its virtual machine; as it is, it starts soon."""
 
     def __init__(self, folder, partitions=1, user=None, password=None, wired=False, data=None, java=SMALL):
         self.jars, self.options = find_jars(), java
