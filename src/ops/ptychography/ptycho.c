@@ -41,7 +41,7 @@ static const fv_param params[] = {
              .doc = "first iteration that changes the probe; 0: it stays as it is given"),
     FV_PARAM(fv_ptycho, object_damping, .def = "0", .min = 0, .max = 10,
              .doc = "how much of the object before is kept where there is little light, as a part of the largest sum of light of "
-                    "a block; 0: 0.02, and 0.2 with lsq"),
+                    "a block; 0: 0.02, and with lsq 0.2, or 0.05 where positions are corrected"),
     FV_PARAM(fv_ptycho, probe_damping, .def = "0.3", .min = 0, .max = 10,
              .doc = "the same for the probe; below 0.1 object and probe may trade scale and diverge"),
     FV_PARAM(fv_ptycho, smoothness, .def = "0", .min = 0, .max = 10,

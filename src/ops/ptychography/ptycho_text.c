@@ -275,9 +275,11 @@ static void write_states(const writing *t, int64_t k) {
 
 /* ---------------------------------------------------------------- the methods */
 
-/* A group of lsq is a small part of the frames: what it says of the object is mostly noise where it has little light. */
+/* A group of lsq is a small part of the frames: what it says of the object is mostly noise where it has little light. Frames that
+ * are moved want an object that follows sooner. */
 static double object_damping(const fv_ptycho *p) {
-    return p->object_damping > 0 ? p->object_damping : p->method.index == FV_PTYCHO_LSQ ? 0.2 : 0.02;
+    double usual = p->method.index != FV_PTYCHO_LSQ ? 0.02 : p->positions_from ? 0.05 : 0.2;
+    return p->object_damping > 0 ? p->object_damping : usual;
 }
 
 static void write_object(const writing *t, int64_t k, const char *sums, const char *object, const char *probe) {
