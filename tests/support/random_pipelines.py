@@ -1,6 +1,6 @@
-"""Pipelines by chance: operators put together as nobody has thought of, from what operators say about themselves. Each is run as a
-whole, and again in random chunks with other workers, another engine or little memory: results must have the same bits, and what is
-refused must be refused with a sentence."""
+"""Pipelines by chance: operators put together as nobody has thought of, from what operators say about themselves. Each is run as
+a whole, and again in random chunks with other workers, another engine or little memory: results must have the same bits, and what
+is refused must be refused with a sentence."""
 import json
 import math
 import pathlib
@@ -8,8 +8,8 @@ import random
 import re
 import subprocess
 
-FAMILIES = {"math", "filter", "geometry", "morphology", "intensity", "arithmetic", "segmentation", "view", "metrics", "statistics",
-            "threshold", "measurement", "channels", "logic", "comparison", "tomography"}
+FAMILIES = {"math", "filter", "geometry", "morphology", "intensity", "arithmetic", "segmentation", "view", "metrics",
+            "statistics", "threshold", "measurement", "channels", "logic", "comparison", "tomography"}
 TYPES = ["uint8", "uint8", "uint16", "int16", "int32", "float32", "float32", "float64", "bool", "uint64"]
 READ = [".npy", ".tif", ".zarr", ".nii.gz", ".nii", ".mrc", ".nrrd", ".png", ".ome.tif", ".mha"]
 WRITTEN = [".npy", ".npy", ".npy", ".tif", ".zarr", ".nii.gz", ".nrrd", ".png"]
@@ -171,7 +171,8 @@ class Trial:
         self.ended = whole[0] == 0
         little = again[0] and "--memory" in again[2]
         if again[0] != whole[0] and not little:
-            self.wrong = f"{self.text}\n{options}: status {again[0]}, and {whole[0]} as a whole\n{whole[2][-800:]}\n{again[2][-800:]}"
+            self.wrong = (f"{self.text}\n{options}: status {again[0]}, and {whole[0]} as a whole\n{whole[2][-800:]}\n"
+                          f"{again[2][-800:]}")
         elif not whole[0] and not again[0] and (again[1] != whole[1] or self.results() != made):
             other = [name for name, data in self.results().items() if made.get(name) != data]
             self.wrong = f"{self.text}\n{options}: other results: {other or [whole[1][:600], again[1][:600]]}"

@@ -87,7 +87,7 @@ static void sort_into_groups(place *places, int64_t count, const fv_wave_cut *cu
     int64_t columns = 0, each = fv__waves_group(count, cut->groups, cut->block);
     for (int64_t i = 0; i < count; i++) met[shift_of(&places[i], cut->parts) % cut->parts] = true;
     for (int64_t k = 0; k < cut->parts; k++) columns += met[k];
-    sort_by_shift(places, count, cut->parts, FV_MAX(1, (cut->groups + columns / 2) / columns), room);
+    sort_by_shift(places, count, cut->parts, FV_MAX(1, (cut->groups + columns / 2) / FV_MAX(1, columns)), room);
     for (int64_t i = 0; i < count; i += each) sort_places(places + i, FV_MIN(each, count - i), cut->block);
 }
 
