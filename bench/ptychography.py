@@ -75,8 +75,8 @@ def compare_workers(folder, workers, iterations):
 
 CLEAN = (("raar", "iterations = 120"), ("raar, beta 0.75", "iterations = 120, beta_start = 0.75"),
          ("raar, beta 0.9", "iterations = 120, beta = 0.9, beta_start = 0.9"),
-         ("lsq, no momentum", 'iterations = 100, method = "lsq", object_damping = 0.1, momentum = 0'),
-         ("lsq", 'iterations = 100, method = "lsq", object_damping = 0.1'))
+         ("lsq, no momentum", 'iterations = 100, method = "lsq", momentum = 0'),
+         ("lsq", 'iterations = 100, method = "lsq"'))
 
 
 def rounded_scan():
@@ -110,8 +110,8 @@ def main():
         fovea(SIMULATION, folder)
         frames = np.load(f"{folder}/frames.npy")
         print(f"{len(frames)} frames of {frames.shape[1]} x {frames.shape[2]}, {frames.sum() / len(frames):.0f} counts each")
-        for name, extra in (("raar, 2 rounds", ""), ("lsq", ', method = "lsq", object_damping = 0.1'),
-                            ("lsq, 3 modes", ', method = "lsq", modes = 3, object_damping = 0.1')):
+        for name, extra in (("raar, 2 rounds", ""), ("lsq", ', method = "lsq"'),
+                            ("lsq, 3 modes", ', method = "lsq", modes = 3')):
             (clock, processors), memory, last = time_solver(folder, ("--workers", str(given.workers)), given.iterations, extra)
             print(f"{name}: {clock * 1000:.0f} ms an iteration ({processors * 1000:.0f} ms of processors), {memory:.0f} MB, "
                   f"residual {last:.4f}", flush=True)

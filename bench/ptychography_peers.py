@@ -22,9 +22,9 @@ FOVEA = ROOT / "build" / "fovea"
 PEERS = ROOT / "build" / "ptychography" / "bin" / "python"
 N, SIZE, FIELD, STEP, FRAMES, COUNTS = 128, 344, 212, 9.25, 516, 465000
 INNER = 72  # what is cut off for the correlation: hardly lit borders
-LSQ = 'method = "lsq", object_damping = 0.1'
-OURS = {"raar": "", "raar 0.6": "beta = 0.6", "raar 0.75": "beta = 0.75", "raar 0.9": "beta = 0.9", "dm": 'method = "dm"',
-        "rpie": 'method = "rpie"', "lsq": LSQ, "lsq 3": LSQ + ", modes = 3"}
+LSQ = 'method = "lsq"'
+OURS = {"raar": "", "raar 0.6": "beta = 0.6", "raar 0.75": "beta = 0.75", "raar 0.9": "beta = 0.9", "raar polished": "polish = 4",
+        "dm": 'method = "dm"', "rpie": 'method = "rpie"', "lsq": LSQ, "lsq 3": LSQ + ", modes = 3"}
 THEIRS = ("pty-chi LSQML", "pty-chi LSQML 3", "pty-chi rPIE", "pty-chi DM", "cdtools")
 USUAL = ("raar 0.6", "raar 0.75", "raar 0.9", "lsq", "lsq 3")
 

@@ -187,9 +187,11 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
     bool colour = type->ndim == 3 && !strcmp(type->axis[2], "c");
     if (type->dtype != FV_UINT8)
         return fv_fail(error, FV_ERROR_USAGE, "%s: JPEG holds uint8, not %s; %s", path, fv_dtype_name(type->dtype),
-                       type->dtype == FV_BOOL ? "masks are better kept in PNG, which changes no pixel"
-                                              : "convert(round(image), \"uint8\") keeps values from 0 to 255, and "
-                                                "convert(rescale(image, 0, 255), \"uint8\") stretches what there is to them");
+                       fv_dtype_is_complex(type->dtype)
+                           ? "write its amplitude or its phase, such as convert(rescale(phase(image), 0, 255), \"uint8\")"
+                       : type->dtype == FV_BOOL ? "masks are better kept in PNG, which changes no pixel"
+                                                : "convert(round(image), \"uint8\") keeps values from 0 to 255, and "
+                                                  "convert(rescale(image, 0, 255), \"uint8\") stretches what there is to them");
     if (type->ndim != 2 && !(colour && (type->shape[2] == 1 || type->shape[2] == 3))) {
         fv_bytes axes = { 0 };
         for (int d = 0; d < type->ndim; d++)

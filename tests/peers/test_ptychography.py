@@ -252,6 +252,19 @@ def frames_are_moved_to_where_they_were_taken():
 
 
 @test
+def the_focus_is_found_out():
+    positions, f = raster(4), np.fft.fftfreq(N)
+    away = np.hypot(f[:, None], f[None])
+    for defocus in (40, -40):
+        cone = np.fft.fftshift(np.fft.ifft2((away < 0.3) * np.exp(-1j * np.pi * defocus * away**2)))
+        table = run(f"try_defocus(f, positions = {text(positions)}, defocus = [-40, 0, 40])", table=True,
+                    f=frames_of(make_object(), cone * 1e3 / np.linalg.norm(cone), positions))
+        left, tried = (np.asarray(table[name], float) for name in ("residual", "defocus"))
+        if tried[np.argmin(left)] != defocus or not left.min() < 0.8 * left[tried == -defocus]:
+            raise Difference(f"defocus {defocus}: residuals {np.round(left, 3)} of {tried}")
+
+
+@test
 def a_turned_detector_is_found_out():
     positions = raster(5)
     frames = frames_of(make_object(), make_probe(), positions)
