@@ -200,7 +200,16 @@ static bool meant_for(const fv_op *op, int slot, const value *v) {
     return op->inputs[slot].kind == FV_KIND_SCALAR && fv__scalar_of(&v->literal, &scalar) && (!first || other[first->kind]);
 }
 
-/* Positional arguments fill the inputs, then the parameters; optional inputs that they are not meant for are skipped. */
+/* The optional input that was skipped and takes an image, for which no parameter stands; -1: there is none. */
+static int skipped_input(const call *c, const value *v) {
+    bool image = v->kind == NODE && v->node->type.kind == FV_KIND_IMAGE && !(v->node->op && v->node->op->numbers);
+    for (int i = 0; i < fv__inputs_count(c->op) && image; i++)
+        if (c->op->inputs[i].optional && c->op->inputs[i].kind == FV_KIND_IMAGE && !c->input_set[i]) return i;
+    return -1;
+}
+
+/* Positional arguments fill the inputs, then the parameters; optional inputs that they are not meant for are skipped, and filled
+ * by images that come later. */
 APART static void bind_argument(builder *b, call *c, const fv_argument *argument, const value *v, int *position) {
     int ninputs = fv__inputs_count(c->op), nparams = 0;
     while (c->op->params && c->op->params[nparams].name && !c->op->params[nparams].own) nparams++;
@@ -220,11 +229,10 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
     }
     if (!argument->name) {
         while (*position < ninputs && c->op->inputs[*position].optional && !meant_for(c->op, *position, v)) ++*position;
-        if (*position < ninputs)
-            slot = (*position)++;
-        else if (*position < ninputs + nparams)
+        slot = *position < ninputs ? (*position)++ : skipped_input(c, v);
+        if (slot < 0 && *position < ninputs + nparams)
             param = &c->op->params[(*position)++ - ninputs];
-        else {
+        else if (slot < 0) {
             fv__mistake(b, argument->value->span, FV_ERROR_USAGE, fv__argument_hint(c->op, NULL), "%s takes at most %d arguments",
                         c->op->name, ninputs + nparams);
             c->bad = true;

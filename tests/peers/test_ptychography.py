@@ -252,6 +252,16 @@ def frames_are_moved_to_where_they_were_taken():
 
 
 @test
+def positions_may_stand_before_the_probe_or_behind_it():
+    positions = raster(5)
+    given = dict(f=frames_of(make_object(), make_probe(), positions), s=make_probe())
+    named, before, behind = (run(f"ptycho({words}, iterations = 2)", **given) for words in
+                             (f"f, s, positions = {text(positions)}", f"f, {text(positions)}, s", f"f, s, {text(positions)}"))
+    if not (np.array_equal(named, before) and np.array_equal(named, behind)):
+        raise Difference("the order of positions and probe matters")
+
+
+@test
 def the_focus_is_found_out():
     positions, f = raster(4), np.fft.fftfreq(N)
     away = np.hypot(f[:, None], f[None])
