@@ -307,15 +307,17 @@ write(fbp(p, parallel(range(0, 180, count = {count}))), "slices/{{stem}}.{kind}"
                                str(count), "--preview", "every=10", "--limit", str(count)], cwd=folder, stdout=subprocess.PIPE,
                               text=True)
     time.sleep(2)
-    run("publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", "40/s", folder=folder)
+    sender = subprocess.Popen([FOVEA, "publish", "-q", "scans/s.npy", "--slices", "--to", topic, "--rate", "40/s"], cwd=folder)
     arrived, previews, last, parts = {}, [], None, {}
-    for event in map(json.loads, stream.communicate()[0].splitlines()):
+    for event in map(json.loads, stream.stdout):  # read as they come: a stream waits for who reads its events
         if event["event"] == "frame":
             arrived[event["frames"]] = event["time"] - event["seconds"]
         if event["event"] == "preview":
             previews.append(event["time"] - arrived[event["frames"]])
         if event["event"] == "scan":
             last, parts = event["time"] - max(arrived.values()), event["parts"]
+    stream.wait()
+    sender.wait()
     line(f"{count} projections, 16 slices of 512 x 512, {kind}: preview", f"{of_hundred(previews, 50) / 1e3:.2f} s",
          f"longest {max(previews):.2f} s, {len(previews)} of them")
     line(f"final slices, {kind}, after the last projection", f"{last:.3f} s",
