@@ -200,10 +200,11 @@ static bool meant_for(const fv_op *op, int slot, const value *v) {
     return op->inputs[slot].kind == FV_KIND_SCALAR && fv__scalar_of(&v->literal, &scalar) && (!first || other[first->kind]);
 }
 
-/* The optional input that was skipped and takes an image, for which no parameter stands; -1: there is none. */
-static int skipped_input(const call *c, const value *v) {
-    bool image = v->kind == NODE && v->node->type.kind == FV_KIND_IMAGE && !(v->node->op && v->node->op->numbers);
-    for (int i = 0; i < fv__inputs_count(c->op) && image; i++)
+/* The optional input that was skipped and takes an image, which the parameter whose turn it is does not; -1: there is none. */
+static int skipped_input(const call *c, const value *v, const fv_param *next) {
+    bool image = v->kind == NODE && v->node->type.kind == FV_KIND_IMAGE;
+    bool list = image && next->name && next->kind == FV_PARAM_LIST && v->node->op && v->node->op->numbers; /* of a file */
+    for (int i = 0; i < fv__inputs_count(c->op) && image && !list; i++)
         if (c->op->inputs[i].optional && c->op->inputs[i].kind == FV_KIND_IMAGE && !c->input_set[i]) return i;
     return -1;
 }
@@ -229,7 +230,7 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
     }
     if (!argument->name) {
         while (*position < ninputs && c->op->inputs[*position].optional && !meant_for(c->op, *position, v)) ++*position;
-        slot = *position < ninputs ? (*position)++ : skipped_input(c, v);
+        slot = *position < ninputs ? (*position)++ : nparams ? skipped_input(c, v, &c->op->params[*position - ninputs]) : -1;
         if (slot < 0 && *position < ninputs + nparams)
             param = &c->op->params[(*position)++ - ninputs];
         else if (slot < 0) {
