@@ -127,7 +127,7 @@ static bool still_there(const fv_unit_list *list, const fv_unit *unit) {
 /* The unit that the line marks, and that was not marked before; NULL: none. */
 static fv_unit *read_line(const fv_unit_log *log, const char *line, const fv_unit_list *list, const keyed *sorted) {
     unsigned long long low, high;
-    fv_unit_result     r = { .kept = true };
+    fv_unit_result     r = { 0 };
     long long          memory;
     char               state[8], session[33];
     int                why = 0;
@@ -140,6 +140,7 @@ static fv_unit *read_line(const fv_unit_log *log, const char *line, const fv_uni
     const keyed *found = bsearch(&wanted, sorted, (size_t)list->count, sizeof *sorted, by_key);
     if (!found || found->unit->stand != FV_UNIT_WAITS || (well && !still_there(list, found->unit))) return NULL;
     r.memory = memory;
+    r.kept = !own;
     snprintf(r.why, sizeof r.why, "%s", well ? "" : line + why);
     found->unit->stand = well ? FV_UNIT_DONE : FV_UNIT_FAILED;
     found->unit->result = r;

@@ -108,13 +108,14 @@ static void tell_end(const fv_units *s, const fv_unit *unit, bool again, const f
 static void take_marked(void *context, fv_unit *unit) {
     fv_units *s = context;
     bool      well = unit->stand == FV_UNIT_DONE;
+    bool      tells = s->tells || (s->options->tells && !unit->result.kept); /* another rank may be quicker than our first look */
+    unit->result.kept = !tells;
     s->state.done += well;
-    s->state.kept += well && !s->tells;
+    s->state.kept += well && !tells;
     s->state.failed += !well;
     s->others_failed = s->others_failed || !well;
-    if (!s->tells) return;
+    if (!tells) return;
     fv_bytes printed = { 0 };
-    unit->result.kept = false;
     fv__unit_log_printed(s->log, unit, &printed);
     tell_end(s, unit, false, &printed);
     fv__bytes_release(&printed);
