@@ -479,6 +479,7 @@ static bool take_slab(const fv_plan *plan, const fv_stage *stage, const fv_image
 static void keep_added_axes(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
     int64_t        slab[FV_MAX_DIMS];
     const fv_node *node = stage->targets[0].node;
+    memcpy(slab, space->shape, sizeof slab); /* an operator need not speak of every axis */
     if (!node->ninputs || !node->in[0] || node->in[0]->type.kind != FV_KIND_IMAGE || !take_slab(plan, stage, space, slab)) return;
     for (int d = 0; d < space->ndim; d++)
         if (slab[d] == space->shape[d] && fv__axis_find(&node->in[0]->type.image, space->axis[d]) < 0) chunk[d] = slab[d];
