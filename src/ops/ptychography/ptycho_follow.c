@@ -1,5 +1,5 @@
 /* ptycho_follow: object or probe, moved along its change by the least squares of ptycho_steps. */
-#include "op/op.h"
+#include "ops/ptychography/moved_image.h"
 
 typedef struct {
     fv_choice kind;
@@ -50,21 +50,9 @@ static double find_step(const fv_block *steps, int kind) {
 static fv_status run(fv_run *r, fv_error *error) {
     const ptycho_follow *p = r->need.params;
     float                by = (float)(p->part * find_step(r->in[STEPS], p->kind.index));
-    fv_rows              rows;
     (void)error;
-    for (fv__rows_begin(&rows, &r->out->region); fv__rows_next(&rows);) {
-        const float *a = fv__block_at(r->in[IMAGE], rows.position), *b = fv__block_at(r->in[CHANGE], rows.position);
-        float *restrict to = fv__block_at(r->out, rows.position);
-        int64_t n = r->out->region.size[r->out->region.ndim - 1];
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) to[x] = a[x] + by * b[x];
-    }
+    fv__move_image(r, IMAGE, CHANGE, by);
     return FV_OK;
-}
-
-/* In one: whoever needs it needs all of it. */
-static void slab(const fv_need *n, int64_t *chunk) {
-    memcpy(chunk, n->out->image.shape, (size_t)n->out->image.ndim * sizeof *chunk);
 }
 
 static const fv_pass passes[] = { { .need = need, .run = run }, FV_PASS_END };
@@ -81,7 +69,7 @@ const fv_op FV_OP(ptycho_follow) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
-    .slab = slab,
+    .slab = fv__move_slab,
     .doc = "image + step * change, as one chunk. The steps of object and probe solve the two linear equations that the sums of "
            "ptycho_steps, of all blocks together, give.",
     .citation = "Odstrcil, Menzel and Guizar-Sicairos, Iterative least-squares solver for generalized maximum-likelihood "

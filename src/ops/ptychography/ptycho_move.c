@@ -1,5 +1,5 @@
 /* ptycho_move: an image and a part of its change, made in one piece, because those who need it need all of it. */
-#include "op/op.h"
+#include "ops/ptychography/moved_image.h"
 
 enum { IMAGE, CHANGE, BY };
 
@@ -19,21 +19,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
-    float   by = (float)fv__scalar_number(r->scalar[BY]);
-    fv_rows rows;
+    float by = (float)fv__scalar_number(r->scalar[BY]);
     (void)error;
-    for (fv__rows_begin(&rows, &r->out->region); fv__rows_next(&rows);) {
-        const float *a = fv__block_at(r->in[IMAGE], rows.position), *b = fv__block_at(r->in[CHANGE], rows.position);
-        float *restrict to = fv__block_at(r->out, rows.position);
-        int64_t n = r->out->region.size[r->out->region.ndim - 1];
-#pragma GCC ivdep
-        for (int64_t x = 0; x < n; x++) to[x] = a[x] + by * b[x];
-    }
+    fv__move_image(r, IMAGE, CHANGE, by);
     return FV_OK;
-}
-
-static void slab(const fv_need *n, int64_t *chunk) {
-    memcpy(chunk, n->out->image.shape, (size_t)n->out->image.ndim * sizeof *chunk);
 }
 
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
@@ -48,7 +37,7 @@ const fv_op FV_OP(ptycho_move) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
-    .slab = slab,
+    .slab = fv__move_slab,
     .doc = "image + by * change, as one chunk.",
     .example = "cells = convert(phantom(\"cells\", [64, 64]), \"float32\")\n"
                "write(ptycho_move(cells, gaussian(cells, 2), -0.8), \"moved.npy\")",
