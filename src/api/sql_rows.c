@@ -24,10 +24,10 @@ static int failed(sqlite3_vtab *table, const fv_error *error) {
 
 static int connect(sqlite3 *handle, void *context, int nwords, const char *const *words, sqlite3_vtab **out, char **why) {
     fv_sql      *sql = context;
-    fv_sql_file *file = nwords > 3 ? sql->files[atoi(words[3])] : NULL;
+    fv_sql_file *file = sql->files[atoi(words[3])];
     rows_table  *table = sqlite3_malloc(sizeof *table);
-    (void)why;
-    if (!table || !file) return SQLITE_NOMEM;
+    (void)nwords, (void)why;
+    if (!table) return SQLITE_NOMEM;
     *table = (rows_table){ .file = file };
     char *text = sqlite3_mprintf("CREATE TABLE rows (%s)", file->columns);
     int   code = text ? sqlite3_declare_vtab(handle, text) : SQLITE_NOMEM;
@@ -37,6 +37,11 @@ static int connect(sqlite3 *handle, void *context, int nwords, const char *const
     else
         sqlite3_free(table);
     return code;
+}
+
+/* A function of its own: were it connect itself, SQLite would take the module's name for a table without a file. */
+static int create(sqlite3 *handle, void *context, int nwords, const char *const *words, sqlite3_vtab **out, char **why) {
+    return connect(handle, context, nwords, words, out, why);
 }
 
 static int disconnect(sqlite3_vtab *table) {
@@ -119,7 +124,7 @@ static int put_number(sqlite3_vtab_cursor *cursor, sqlite3_int64 *number) {
 }
 
 const sqlite3_module fv__sql_rows = { .iVersion = 1,
-                                      .xCreate = connect,
+                                      .xCreate = create,
                                       .xConnect = connect,
                                       .xBestIndex = best_index,
                                       .xDisconnect = disconnect,

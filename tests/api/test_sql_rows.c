@@ -75,4 +75,12 @@ TEST(a_file_that_is_gone_is_told) {
     fv_sql_free(sql);
 }
 
+TEST(what_reads_the_rows_is_no_table_itself) {
+    const char *path = numbers();
+    fv_sql     *sql = fv_sql_new();
+    CHECK(fv_sql_add(sql, path, NULL) == FV_OK);
+    CHECK_TEXT(answer(sql, "SELECT * FROM fovea_rows"), "no such table: fovea_rows");
+    fv_sql_free(sql);
+}
+
 TEST_MAIN
