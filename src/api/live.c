@@ -214,6 +214,7 @@ static fv_status open_stream(fv_stream_run *run, fv_pipeline *p, fv_stream_optio
     FV_TRY(open_aside(run, o, error));
     if (o->metrics) FV_TRY(fv__stream_metrics_open(run, o->metrics, error));
     FV_TRY(open_log(run, error));
+    run->anew = !run->state.seen.nscans;
     if (run->topic) FV_TRY(own_group(run, &run->group, error));
     return open_source(run, o, *pattern, error);
 }
@@ -229,6 +230,7 @@ static void close_stream(fv_stream_run *run) {
     fv__state_release(&run->state);
     fv__seen_release(&run->taken);
     fv__flights_release(run);
+    fv__columns_release(run);
     fv__frame_names_release(&run->names);
     if (run->metrics >= 0) close(run->metrics);
     pthread_mutex_destroy(&run->mutex);
@@ -274,6 +276,7 @@ fv_status fv_stream(fv_pipeline *p, const fv_stream_options *given, fv_stream_fa
     }
     run.facts.seconds = fv__now() - run.began;
     run.failed = run.failed || status != FV_OK;
+    if (status == FV_OK) fv__growing_tell(run.growing);
     if (status == FV_OK) status = tell_unused(&run.facts, error);
     close_stream(&run);
     *facts = run.facts;

@@ -26,6 +26,16 @@ fv_growing *fv__growing_new(const fv_growing_options *options) {
 
 int64_t fv__growing_count(const fv_growing *g) { return g ? g->nscans : 0; }
 
+void fv__growing_tell(const fv_growing *g) {
+    const fv_scan_file *first = g && g->nscans ? g->scans[0] : NULL;
+    bool                rule = g && (g->options.count || g->options.silence > 0);
+    if (!first) return;
+    fv__log("fovea: scan %s%s not complete: %lld frame%s of it wait%s for the next start%s", first->name,
+            g->nscans > 1 ? " is one of several that are" : " is", (long long)first->have_count,
+            first->have_count == 1 ? "" : "s", first->have_count == 1 ? "s" : "",
+            rule ? "" : "; --count, --silence, or fovea-count and fovea-end of frames tell when one is");
+}
+
 /* ---------------------------------------------------------------- files */
 
 typedef struct facts { /* in a file beside the slices */

@@ -64,7 +64,9 @@ int64_t fv__growing_next(const fv_growing *growing, const char *scan);
 /* No more frames come of scans of a partition whose names come before this one: they are complete. */
 void fv__growing_end_before(fv_growing *growing, int partition, const char *scan);
 /* The frames of a partition go to another process, and its scans with them. */
-void    fv__growing_leave(fv_growing *growing, int partition);
+void fv__growing_leave(fv_growing *growing, int partition);
+/* Says which scans wait for the rest of their frames. */
+void    fv__growing_tell(const fv_growing *growing);
 int64_t fv__growing_count(const fv_growing *growing); /* scans that grow */
 /* Its results are durable: it goes. */
 void fv__growing_done(fv_growing *growing, fv_scan_file *scan);

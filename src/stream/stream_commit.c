@@ -200,6 +200,8 @@ static fv_status write_batch(fv_stream_run *run, fv_errand *works, fv_log_batch 
     leave_lost(run, works);
     fv__log_batch_clear(batch);
     for (fv_errand *w = works; w; w = w->next) {
+        bool done = w->error.code == FV_OK && (w->fate == FV_FATE_DONE || w->fate == FV_FATE_SCAN);
+        if (done) fv__columns_check(run, w, &w->error);
         if (w->error.code != FV_OK && w->fate == FV_FATE_DONE) w->fate = FV_FATE_FAILED;
         if (w->frame) FV_TRY(put_aside(run, w, error));
         sending = sending || (run->to && fv__sending_any(w));

@@ -413,14 +413,9 @@ static fv_status lease_file(fv_stream_log *log, const char *file, fv_error *erro
 static fv_status note_ends(fv_stream_log *log, fv_stream_tables *tables, fv_error *error) {
     for (int i = 0; i < tables->ngrown; i++) {
         const char *file = tables->grown[i].file;
-        fv_file_id  id = { 0 };
         if (fv__table_format_for(file)->in_place) continue;
         FV_TRY(lease_file(log, file, error));
-        bool known = false;
-        for (int k = 0; k < tables->nends; k++) known = known || !strcmp(tables->ends[k].file, file);
-        if (known) continue;
-        if (fv__file_exists(file)) fv__file_identify(file, &id, NULL);
-        fv__tables_end(tables, file, id.size);
+        fv__tables_end(tables, file, fv__tables_end_of(tables, file));
     }
     return FV_OK;
 }

@@ -63,6 +63,13 @@ typedef struct fv_flight { /* messages of a partition that are under way, in the
     int64_t  committed; /* told to the source */
 } fv_flight;
 
+typedef struct fv_table_columns { /* of a table that grows */
+    char  *file, *table;
+    char  *item;  /* whose rows were its first ones; NULL: it was there before */
+    char **names; /* NULL: it has no rows yet */
+    int    count;
+} fv_table_columns;
+
 enum { FV_LATENCIES = 512 };
 
 typedef struct fv_stream_run {
@@ -91,6 +98,10 @@ typedef struct fv_stream_run {
     bool                     hungry;  /* who takes frames waits until these are fewer */
     fv_flight               *flights;
     int                      nflights;
+    fv_table_columns        *columns; /* of tables that rows go to; only for who commits */
+    int                      ncolumns;
+    bool                     anew;    /* nothing was done by this stream when it began */
+    bool                     told;    /* that frames of standard input have numbers of earlier ones */
     sem_t                    turns;   /* to compute; who waits for the disk lends it */
     int                      threads; /* that run frames: more than can compute, since some wait for the disk */
     int                      at_once; /* of them, for which there is memory */
@@ -115,6 +126,10 @@ void      fv__errand_free(fv_errand *work);
 
 /* ---- stream_commit.c ---- */
 void *fv__stream_commit(void *run); /* a thread */
+
+/* ---- table_columns.c ---- */
+fv_status fv__columns_check(fv_stream_run *run, const fv_errand *work, fv_error *error); /* its rows fit their tables */
+void      fv__columns_release(fv_stream_run *run);
 
 /* ---- sending.c ---- */
 fv_status fv__sending_open(fv_stream_run *run, fv_error *error);

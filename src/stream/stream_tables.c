@@ -73,6 +73,14 @@ void fv__tables_end(fv_stream_tables *t, const char *file, int64_t length) {
     t->ends[t->nends++] = (fv_text_end){ fv__strdup(file), length };
 }
 
+int64_t fv__tables_end_of(const fv_stream_tables *t, const char *file) {
+    fv_file_id id = { 0 };
+    if (fv__file_exists(file)) fv__file_identify(file, &id, NULL);
+    for (int i = 0; i < t->nends; i++)
+        if (!strcmp(t->ends[i].file, file)) return FV_MIN(t->ends[i].length, id.size);
+    return id.size;
+}
+
 fv_status fv__tables_cut(const fv_stream_tables *t, fv_error *error) {
     for (int i = 0; i < t->nends; i++) {
         fv_file_id id;
@@ -107,13 +115,8 @@ static fv_status append_lines(const char *from, const char *file, bool header, i
 }
 
 static fv_status grow_lines(fv_stream_tables *t, const fv_grown *g, const fv_table_format *format, fv_error *error) {
-    char      *lines = fv__sprintf("%s.fovea-lines", g->file);
-    fv_file_id id = { 0 };
-    int64_t    length = -1;
-    for (int i = 0; i < t->nends; i++)
-        if (!strcmp(t->ends[i].file, g->file)) length = t->ends[i].length;
-    if (length < 0 && fv__file_exists(g->file)) fv__file_identify(g->file, &id, NULL);
-    if (length < 0) length = id.size;
+    char     *lines = fv__sprintf("%s.fovea-lines", g->file);
+    int64_t   length = fv__tables_end_of(t, g->file);
     fv_status status = write_rows(g, format, lines, &(fv_table_options){ .table = g->table }, error);
     if (status == FV_OK) status = append_lines(lines, g->file, strcmp(format->name, "jsonl") != 0, &length, error);
     fv__path_remove(lines, NULL);

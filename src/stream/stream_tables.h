@@ -30,6 +30,8 @@ void fv__tables_add(fv_stream_tables *tables, const char *file, const char *tabl
 /* Files of lines are cut where their sure rows end, so that none is there twice. */
 fv_status fv__tables_cut(const fv_stream_tables *tables, fv_error *error);
 void      fv__tables_end(fv_stream_tables *tables, const char *file, int64_t length);
+/* Where rows are added to a file of lines: behind its sure ones, or at its end if somebody made it shorter or removed it. */
+int64_t fv__tables_end_of(const fv_stream_tables *tables, const char *file);
 /* Writes all rows that wait. name, number: of the batch; the same ones again change nothing. */
 fv_status fv__tables_write(fv_stream_tables *tables, const char *name, uint64_t number, fv_error *error);
 void      fv__tables_clear(fv_stream_tables *tables); /* rows that wait */
