@@ -21,16 +21,17 @@ static const struct {
     { "<f8", FV_FLOAT64 }, { "<c8", FV_COMPLEX64 }, { "<c16", FV_COMPLEX128 },
 };
 
-static bool npy_dtype(const char *header, fv_dtype *dtype) {
+/* Bytes of an element, 0: it is no number. known: its type is one of ours, in the order of bytes of this machine. */
+static int64_t npy_dtype(const char *header, fv_dtype *dtype, bool *known) {
     const char *descr = strstr(header, "'descr':");
     char        code[8] = "";
-    if (!descr || sscanf(descr + 8, " '%7[^']'", code) != 1) return false;
-    for (int i = 0; i < FV_COUNT(npy_types); i++)
-        if (!strcmp(code, npy_types[i].code)) {
-            *dtype = npy_types[i].dtype;
-            return true;
-        }
-    return false;
+    *known = false;
+    if (!descr || sscanf(descr + 8, " '%7[^']'", code) != 1 || !code[1] || !strchr("biufc", code[1])) return 0;
+    for (int i = 0; i < FV_COUNT(npy_types) && !*known; i++) {
+        *known = !strcmp(code, npy_types[i].code);
+        *dtype = npy_types[i].dtype;
+    }
+    return strtoll(code + 2, NULL, 10);
 }
 
 static int npy_shape(const char *header, int64_t *shape) {
@@ -62,15 +63,20 @@ fv_status fv__npy_look(const void *data, size_t size, fv_image_type *type, size_
     char    *header = fv__sprintf("%.*s", (int)length, (const char *)bytes + first);
     int64_t  shape[FV_MAX_DIMS];
     fv_dtype dtype;
+    bool     plain;
     int      ndim = npy_shape(header, shape);
-    bool     good = npy_dtype(header, &dtype) && ndim > 0 && strstr(header, "'fortran_order': False");
+    int64_t  voxels = npy_dtype(header, &dtype, &plain);
+    plain = plain && strstr(header, "'fortran_order': False");
     free(header);
+    bool good = voxels > 0 && ndim > 0;
+    for (int d = 0; d < ndim && good; d++) good = fv__mul(voxels, shape[d], &voxels);
     if (!good)
         return fv_fail(error, FV_ERROR_INPUT,
-                       "this NPY array cannot be a frame: numbers in little-endian C order are expected, "
-                       "with 1 to %d axes of at least one element",
+                       "this NPY array cannot be a frame: numbers are expected, with 1 to %d axes of at least one element",
                        FV_MAX_DIMS);
-    fv_image_type_init(type, dtype, ndim, shape);
+    *wanted = *begin + (size_t)voxels;
+    *type = (fv_image_type){ 0 };
+    if (plain) fv_image_type_init(type, dtype, ndim, shape);
     return FV_OK;
 }
 
@@ -166,7 +172,7 @@ static fv_status decode_raw(fv_body *body, fv_error *error) {
 fv_status fv__body_decode(fv_body *body, fv_image_type *type, fv_error *error) {
     size_t begin, wanted;
     bool   npy = !body->type && body->size > 6 && !memcmp(body->data, "\x93NUMPY", 6) &&
-               fv__npy_look(body->data, body->size, type, &begin, &wanted, NULL) == FV_OK;
+               fv__npy_look(body->data, body->size, type, &begin, &wanted, NULL) == FV_OK && type->ndim;
     fv_status status;
     if (body->type)
         status = decode_raw(body, error);

@@ -18,8 +18,9 @@ typedef struct fv_body {
 /* type: what it turned out to be. */
 fv_status fv__body_decode(fv_body *body, fv_image_type *type, fv_error *error);
 
-/* The header of an NPY file at the start of some bytes: where its voxels begin, and its type. FV_ERROR_MISSING: more bytes are
- * needed to tell, at least *wanted. */
+/* The header of an NPY file at the start of some bytes: where its voxels begin, its type, and its whole length in *wanted. A type
+ * without axes: its voxels do not lie there as they do in memory. FV_ERROR_MISSING: more bytes are needed to tell, at least
+ * *wanted. */
 fv_status fv__npy_look(const void *data, size_t size, fv_image_type *type, size_t *begin, size_t *wanted, fv_error *error);
 
 #endif

@@ -69,14 +69,13 @@ static fv_status give(pipe_source *s, const fv_header *headers, int nheaders, co
 static fv_status take_npy(pipe_source *s, fv_error *error) {
     fv_image_type type;
     size_t        begin;
-    fv_status     status = fv__npy_look(s->bytes.data, s->bytes.size, &type, &begin, &s->wanted, error);
+    fv_error      why = { 0 };
+    fv_status     status = fv__npy_look(s->bytes.data, s->bytes.size, &type, &begin, &s->wanted, &why);
     if (status == FV_ERROR_MISSING) return FV_OK;
-    FV_TRY(status);
-    int64_t body = fv_image_type_bytes(&type);
-    if (body <= 0 || body > s->options.most)
-        return fv_fail(error, FV_ERROR_INPUT, "frame %lld of standard input has %lld bytes; at most %lld are taken",
-                       (long long)s->number, (long long)body, (long long)s->options.most);
-    s->wanted = begin + (size_t)body;
+    if (status != FV_OK) return fv_fail(error, status, "frame %lld of standard input: %s", (long long)s->number, why.message);
+    if (s->wanted - begin > (size_t)s->options.most)
+        return fv_fail(error, FV_ERROR_INPUT, "frame %lld of standard input has %zu bytes; at most %lld are taken",
+                       (long long)s->number, s->wanted - begin, (long long)s->options.most);
     return s->bytes.size < s->wanted ? FV_OK : give(s, NULL, 0, NULL, 0, s->wanted, error);
 }
 
