@@ -36,6 +36,7 @@ typedef struct watch_source {
     char             *folder, *pattern; /* of the names */
     int               inotify;
     double            looked;
+    bool              gone; /* the folder: it may come back */
     waiting          *waiting;
     int64_t           nwaiting, capacity;
     fv_seen           given;
@@ -96,7 +97,13 @@ static fv_status look(watch_source *s, fv_error *error) {
     char  **names = NULL;
     int64_t n = 0;
     s->looked = fv__now();
-    if (!folder) return fv_fail(error, FV_ERROR_INPUT, "the folder %s cannot be looked into: %s", s->folder, strerror(errno));
+    if (!folder && (first || s->options.once))
+        return fv_fail(error, FV_ERROR_INPUT, "the folder %s cannot be looked into: %s", s->folder, strerror(errno));
+    if (!folder && !s->gone) fv__log("fovea: the folder %s cannot be looked into: %s; waiting", s->folder, strerror(errno));
+    s->gone = !folder;
+    if (!folder) return FV_OK;
+    /* Where this is not possible, looking is enough. It changes nothing unless the folder was made anew. */
+    if (s->inotify >= 0) inotify_add_watch(s->inotify, s->folder, IN_CLOSE_WRITE | IN_MOVED_TO);
     for (const struct dirent *entry; (entry = readdir(folder));) {
         if (entry->d_name[0] == '.' || fv__seen_has(&s->given, entry->d_name, 0)) continue;
         if (!fv__pattern_fits(s->pattern, entry->d_name)) {
@@ -212,10 +219,18 @@ static void close_source(fv_frame_source *source) {
     free(s);
 }
 
+/* Names of files are often given, too. */
+static fv_status no_folder(const char *address, fv_error *error) {
+    int  n = (int)(fv__path_name(address) - address);
+    bool files = fv__file_exists(address) || strpbrk(address + n, "*?[{");
+    return fv_fail(error, FV_ERROR_INPUT, "there is no folder %s to watch%s%.*s%s", address, files ? "; watch:" : "",
+                   files ? FV_MAX(n - 1, 1) : 0, n ? address : ".", files ? " takes those of its files that fit the text" : "");
+}
+
 fv_status fv__watch_source(const fv_source_options *options, const char *folder, const char *pattern, fv_frame_source **out,
                            fv_error *error) {
     if (!*folder) return fv_fail(error, FV_ERROR_USAGE, "watch: names no folder; expected watch:FOLDER, as watch:incoming");
-    if (!fv__path_is_folder(folder)) return fv_fail(error, FV_ERROR_INPUT, "there is no folder %s to watch", folder);
+    if (!fv__path_is_folder(folder)) return no_folder(folder, error);
     watch_source *s = fv__calloc(sizeof *s);
     s->base = (fv_frame_source){ .next = next, .lag = lag, .close = close_source };
     s->options = *options;
@@ -223,10 +238,6 @@ fv_status fv__watch_source(const fv_source_options *options, const char *folder,
     for (size_t n = strlen(s->folder); n > 1 && s->folder[n - 1] == '/'; n--) s->folder[n - 1] = 0;
     s->pattern = fv__strdup(fv__path_name(pattern));
     s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (s->inotify >= 0 && inotify_add_watch(s->inotify, s->folder, IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
-        close(s->inotify);
-        s->inotify = -1; /* looking is enough */
-    }
     *out = &s->base;
     return look(s, error);
 }
