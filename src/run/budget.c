@@ -114,7 +114,7 @@ fv_status fv__budget_check(const fv_budget *b, int64_t task, fv_error *error) {
                  mebibytes(for_driver));
     return fv_fail(error, FV_ERROR_MEMORY,
                    "%lld MiB of memory leave %lld MiB for tasks%s, but one needs %lld MiB; at least --memory %lldM is needed%s%s",
-                   (long long)(b->memory / MIB), (long long)(b->tasks / MIB), each, mebibytes(FV_MAX(task, SMALLEST)),
+                   (long long)(b->memory / MIB), (long long)(FV_MAX(b->tasks, 0) / MIB), each, mebibytes(FV_MAX(task, SMALLEST)),
                    mebibytes(fv__budget_least(&b->sharers, task)), b->cut_small ? "" : ", or smaller tasks (--chunk 64)", driver);
 }
 

@@ -24,6 +24,7 @@ struct fv_item_runner {
     double               *angles; /* likewise */
     int64_t               nangles;
     bool                  asked; /* the text asks for them */
+    bool                  opened;
     const char           *names[1];
     char                 *name;
     fv_worker           **workers; /* one a thread */
@@ -241,6 +242,7 @@ static fv_status take_up(fv_item_runner *r, const fv_live_item *item, fv_diagnos
     fv_status status = FV_OK;
     free(r->path);
     r->path = fv__strdup(item->path);
+    r->opened = false;
     if (!is_ready(r, item)) {
         forget(r);
         r->image = item->image ? *item->image : (fv_array){ 0 };
@@ -254,6 +256,7 @@ static fv_status take_up(fv_item_runner *r, const fv_live_item *item, fv_diagnos
         if (item->nangles) memcpy(r->angles, item->angles, (size_t)item->nangles * sizeof *r->angles);
         status = open_instance(r, diagnostics, error);
     }
+    r->opened = status == FV_OK || r->asked; /* frames that have no angle, or a wrong one, are at fault themselves */
     if (status != FV_OK) {
         forget(r);
         return status;
@@ -529,5 +532,7 @@ fv_status fv__item_sum(fv_item_runner *r, const fv_live_item *item, fv_diagnosti
     close_store(r);
     return status;
 }
+
+bool fv__item_opened(const fv_item_runner *r) { return r->opened; }
 
 int64_t fv__item_memory(const fv_item_runner *r) { return r->memory; }

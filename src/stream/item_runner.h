@@ -66,6 +66,8 @@ fv_status       fv__item_run(fv_item_runner *runner, const fv_live_item *item, f
 /* Adds what has come of a scan to sums that can be begun before it is complete. *sums NULL then: the text has none, or they would
  * be too large. */
 fv_status fv__item_sum(fv_item_runner *runner, const fv_live_item *item, fv_diagnostics *diagnostics, fv_error *error);
+/* Whether the last item came as far as its tasks: the text, and the files that it reads beside the item, were all right. */
+bool fv__item_opened(const fv_item_runner *runner);
 /* Bytes that a task of the last item needed. */
 int64_t fv__item_memory(const fv_item_runner *runner);
 

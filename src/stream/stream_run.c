@@ -208,6 +208,23 @@ static void end_sum(fv_stream_run *run, fv_errand *work) {
 
 static void set_hurry(fv_stream_run *run, int hurry) { __atomic_store_n(&run->hurry, hurry, __ATOMIC_RELAXED); }
 
+/* A file that cannot be opened is at fault itself. Of all others the type is known. */
+static bool is_readable(const fv_errand *work) {
+    fv_reader *reader;
+    if (!work->frame || work->frame->data) return true;
+    if (fv__reader_acquire(work->frame->path, &(fv_read_options){ 0 }, &reader, NULL) != FV_OK) return false;
+    fv__reader_release(reader);
+    return true;
+}
+
+/* Nothing was done yet, and it is no fault of the frame: the text does not fit, a file is missing that it reads beside the frame,
+ * or a task finds too little memory. All frames would fail. */
+static bool is_at_a_loss(const fv_stream_run *run, const fv_item_runner *runner, const fv_errand *work, fv_status status) {
+    if (work->frame ? run->facts.done : run->facts.scans) return false;
+    bool whole = work->fate != FV_FATE_PREVIEW; /* a part may be too little to begin with */
+    return status == FV_ERROR_USAGE || (whole && !fv__item_opened(runner) && is_readable(work));
+}
+
 /* A full disk, or a file that another run has, is no fault of the frame: it waits. */
 static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work, fv_queue *finished) {
     bool told = false;
@@ -217,7 +234,7 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
         fv_diagnostics diagnostics = { 0 };
         fv_error       error = { 0 };
         fv_status      status = run_once(run, runner, work, &diagnostics, &error);
-        if (status == FV_ERROR_USAGE && diagnostics.count)
+        if (status != FV_OK && diagnostics.count)
             fv_fail(&error, status, "line %d: %s", diagnostics.items[0].span.line, diagnostics.items[0].message);
         fv__diagnostics_release(&diagnostics);
         if (work->fate == FV_FATE_SUM) {
@@ -226,12 +243,13 @@ static void run_work(fv_stream_run *run, fv_item_runner *runner, fv_errand *work
         }
         if (status == FV_OK) break;
         bool part = work->fate == FV_FATE_PREVIEW && !work->whole; /* the whole may fit */
-        if (status == FV_ERROR_USAGE && !part && !(work->frame ? run->facts.done : run->facts.scans)) {
-            fv__stream_fail(run, &error); /* the text is at fault: nothing fits it, and nothing is done with what came */
+        bool waits = status == FV_ERROR_FULL || status == FV_ERROR_BUSY;
+        if (!waits && !part && is_at_a_loss(run, runner, work, status)) {
+            fv__stream_fail(run, &error); /* nothing is done with what came */
             fv__errand_free(work);
             return;
         }
-        if ((status != FV_ERROR_FULL && status != FV_ERROR_BUSY) || run->failed) {
+        if (!waits || run->failed) {
             work->error = error;
             if (work->fate != FV_FATE_PREVIEW) work->fate = work->frame ? FV_FATE_FAILED : work->fate;
             break;
@@ -413,6 +431,12 @@ static fv_status accept_frame(fv_stream_run *run, fv_frame *frame, fv_error *err
     fv_errand *work = new_work(frame, FV_FATE_DONE);
     if (frame->why) work->fate = FV_FATE_DEAD;
     if (found == STANDING_AGAIN) work->fate = FV_FATE_AGAIN;
+    if (found == STANDING_AGAIN && !run->anew && !run->told && !strcmp(run->address, "-")) {
+        fv__log("fovea: %s is %s, which was done before, and is left out: numbers that frames do not tell begin with 0 at each "
+                "start. Give them a fovea-key, or `fovea clean --streams` forgets what was done",
+                frame->where, work->name);
+        run->told = true;
+    }
     if (found == STANDING_LATE) {
         work->fate = FV_FATE_DEAD;
         frame->why = fv__sprintf("it comes too late: its scan %s is done", frame->scan);
