@@ -140,17 +140,14 @@ static void narrow_sum(const task *t, const fv_node *node, fv_region *in) {
 
 /* Adds what is there to the sum, and makes the image of it if it is wanted. */
 static fv_status run_sum(task *t, const fv_pass *p, fv_run *r, fv_error *error) {
-    const fv_block *out = r->out;
-    r->out = NULL;
-    if (t->sum_until > t->sum->until) {
-        fv_status status = p->sum->add(r, t->sum->until, t->sum_until, t->sum->bytes, error);
-        if (status != FV_OK) memset(t->sum->bytes, 0, t->sum->size); /* nobody knows how far it came */
-        t->sum->until = status == FV_OK ? t->sum_until : 0;
-        FV_TRY(status);
+    if (t->sum_until == t->sum->until) {
+        if (r->out) p->sum->image(r, t->sum->bytes);
+        return FV_OK;
     }
-    r->out = out;
-    if (out) p->sum->image(r, t->sum->bytes);
-    return FV_OK;
+    fv_status status = p->sum->add(r, t->sum->until, t->sum_until, t->sum->bytes, error);
+    if (status != FV_OK) memset(t->sum->bytes, 0, t->sum->size); /* nobody knows how far it came */
+    t->sum->until = status == FV_OK ? t->sum_until : 0;
+    return status;
 }
 
 fv_status fv__program_refused(const fv_op *op, fv_error *error) {

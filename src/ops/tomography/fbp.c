@@ -129,7 +129,7 @@ static void filter_rows(const work *w) {
 
 /* The whole field is as wide as on both sides of the axis the longer one; what the detector did not see there counts nothing, but
  * filtering reaches there. */
-static void prepare(const fbp *p, work *w) {
+static void prepare(const fbp *p, work *w, bool responds) {
     fv_geometry moved = p->geometry;
     double      center = w->scan.half ? p->geometry.center.value[0] + (double)w->scan.before : 0;
     if (w->scan.half) {
@@ -138,8 +138,9 @@ static void prepare(const fbp *p, work *w) {
         w->scan.weights = w->weights;
     }
     FV_ISA_NAME(fv__beam_prepare)(&w->beam, &moved);
-    fv__response((fv_response)p->filter.index, w->fourier.n, 0x1.921fb54442d18p+0 / (double)w->scan.nangles, p->cutoff, p->order,
-                 w->table, w->response);
+    if (!responds)
+        fv__response((fv_response)p->filter.index, w->fourier.n, 0x1.921fb54442d18p+0 / (double)w->scan.nangles, p->cutoff,
+                     p->order, w->table, w->response);
     FV_ISA_NAME(fv__fourier_prepare)(&w->fourier, w->response);
 }
 
@@ -169,7 +170,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     slices s = slices_of(&r->out->region);
     work   w;
     lay_out(&r->need, &w, r->scratch);
-    prepare(r->need.params, &w);
+    prepare(r->need.params, &w, false);
     for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES) {
         FV_TRY(fv__scan_pack(&w.scan, r->in[0], s.first + z, FV_MIN(FV_BEAM_LANES, s.count - z), w.rows, w.sinogram, error));
         filter_rows(&w);
@@ -198,9 +199,14 @@ static int64_t sum_until(const fv_need *n, int64_t planes) {
 
 static int64_t bundle_size(const slices *s) { return s->rows * s->columns * FV_BEAM_LANES; } /* floats of one sum */
 
+/* Behind the sums lies the response of the filter, which takes longer to find than a projection to be added. */
+static int64_t sum_floats(const slices *s) { return (s->count + FV_BEAM_LANES - 1) / FV_BEAM_LANES * bundle_size(s) * SUMS; }
+
 static size_t sum_bytes(const fv_need *n) {
     slices s = slices_of(&n->region);
-    return (size_t)((s.count + FV_BEAM_LANES - 1) / FV_BEAM_LANES * bundle_size(&s) * SUMS) * sizeof(float);
+    work   w;
+    lay_out_planes(n, 0, &w, NULL);
+    return (size_t)sum_floats(&s) * sizeof(float) + (size_t)(w.fourier.n / 2 + 1) * sizeof(double);
 }
 
 static size_t sum_scratch(const fv_need *n, int64_t planes) {
@@ -208,21 +214,42 @@ static size_t sum_scratch(const fv_need *n, int64_t planes) {
     return lay_out_planes(n, planes, &w, NULL);
 }
 
+/* Where the sums of a row of slices from z on begin, and those of its block that is not complete. */
+static float *sums_of(const slices *s, void *sum, int64_t z, int64_t i, float **open) {
+    int64_t row = i * s->columns * FV_BEAM_LANES;
+    float  *first = (float *)sum + z / FV_BEAM_LANES * bundle_size(s) * SUMS;
+    *open = first + bundle_size(s) + 2 * row;
+    return first + row;
+}
+
+static void put_sums(const fv_block *out, const slices *s, int64_t z, int64_t i, const float *to, const float *open,
+                     float *line) {
+    for (int64_t x = 0; x < s->columns; x++)
+        for (int l = 0; l < FV_BEAM_LANES; l++) {
+            int64_t at = x * FV_BEAM_LANES + l, low = 2 * x * FV_BEAM_LANES + l;
+            line[at] = to[at] + (open[low] + open[low + FV_BEAM_LANES]);
+        }
+    put_row(out, s, z, i, line);
+}
+
+/* The image is made row by row as sums are added to: they are at hand then. */
 static fv_status sum_add(fv_run *r, int64_t from, int64_t until, void *sum, fv_error *error) {
     slices s = slices_of(&r->need.region);
     work   w;
+    float *open;
     lay_out_planes(&r->need, until - from, &w, r->scratch);
-    prepare(r->need.params, &w);
+    w.response = (double *)((float *)sum + sum_floats(&s));
+    prepare(r->need.params, &w, from > 0);
     fv_scan part = w.scan;
     part.nangles = w.planes;
     for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES) {
-        float *to = (float *)sum + z / FV_BEAM_LANES * bundle_size(&s) * SUMS, *open = to + bundle_size(&s);
         FV_TRY(fv__scan_pack(&part, r->in[0], s.first + z, FV_MIN(FV_BEAM_LANES, s.count - z), w.rows, w.sinogram, error));
         filter_rows(&w);
         for (int64_t i = 0; i < s.rows; i++) {
-            int64_t row = i * s.columns * FV_BEAM_LANES;
+            float *to = sums_of(&s, sum, z, i, &open);
             FV_ISA_NAME(fv__beam_gather_on)
-            (&w.beam, w.sinogram, FV_BEAM_LINEAR, from, until, s.y + i, s.x, s.columns, open + 2 * row, to + row);
+            (&w.beam, w.sinogram, FV_BEAM_LINEAR, from, until, s.y + i, s.x, s.columns, open, to);
+            if (r->out) put_sums(r->out, &s, z, i, to, open, w.line);
         }
     }
     return FV_OK;
@@ -231,19 +258,13 @@ static fv_status sum_add(fv_run *r, int64_t from, int64_t until, void *sum, fv_e
 static void sum_image(fv_run *r, const void *sum) {
     slices s = slices_of(&r->out->region);
     work   w;
+    float *open;
     lay_out_planes(&r->need, 0, &w, r->scratch);
-    for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES) {
-        const float *to = (const float *)sum + z / FV_BEAM_LANES * bundle_size(&s) * SUMS, *open = to + bundle_size(&s);
+    for (int64_t z = 0; z < s.count; z += FV_BEAM_LANES)
         for (int64_t i = 0; i < s.rows; i++) {
-            const float *row = to + i * s.columns * FV_BEAM_LANES, *rest = open + 2 * i * s.columns * FV_BEAM_LANES;
-            for (int64_t x = 0; x < s.columns; x++)
-                for (int l = 0; l < FV_BEAM_LANES; l++) {
-                    int64_t at = x * FV_BEAM_LANES + l, low = 2 * x * FV_BEAM_LANES + l;
-                    w.line[at] = row[at] + (rest[low] + rest[low + FV_BEAM_LANES]);
-                }
-            put_row(r->out, &s, z, i, w.line);
+            const float *to = sums_of(&s, (void *)(uintptr_t)sum, z, i, &open);
+            put_sums(r->out, &s, z, i, to, open, w.line);
         }
-    }
 }
 
 static const fv_pass_sum sum = {
@@ -267,7 +288,7 @@ static int64_t wanted(const fv_need *n) {
 static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
     work w;
     lay_out(&r->need, &w, r->scratch);
-    prepare(r->need.params, &w);
+    prepare(r->need.params, &w, false);
     fv_beam_job job = { .scan = w.scan, .beam = w.beam, .rows = w.rows, .weights = FV_BEAM_LINEAR, .fourier = &w.fourier };
     return fv__beam_gather_run(r, &job, device, error);
 }
