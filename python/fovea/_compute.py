@@ -115,13 +115,17 @@ def _compute_pieces(values, options):
 
 
 def compute(*values, **options):
-    """Computes values together, in one run: numpy arrays, numbers and tables in the order in which they were given.
+    """Computes values together, in one run: numpy arrays, numbers and tables in the order in which they were given. A number of
+    each item of a collection is a table with a row for each.
 
     Options: memory ("2G"), workers, engine ("threads", "processes"), device, store, fresh, progress. What reads no file leaves
     nothing on disk, unless a store is given."""
     for value in values:
         if not isinstance(value, Value) or value._type is None:
             raise TypeError(f"fovea.compute takes images, numbers and tables of fovea, not {type(value).__name__}")
+        if isinstance(value, Image) and value.items:
+            raise UsageError(f"an image of each of {value.items} items is no single array: image.write(\"{{stem}}.npy\") makes a file "
+                             "of each, fovea.together(image) one image of all, and fovea.map_items goes through the files one by one")
     run_options = _options(**options)
     wanted = [v for v in values if not isinstance(v, ArrayImage)]
     found = iter(_compute(wanted, run_options) if wanted else ())

@@ -184,11 +184,11 @@ def value_of(pipeline, result, name):
     if form is None:
         t = l.ValueType()
         pipeline.check(l.lib.fv_pipeline_type(pipeline.pointer, name, t, pipeline.error))
-        form = pipeline.forms[name] = (t.kind, tuple(t.image.shape[:t.image.ndim]), np.dtype(l.DTYPES[t.dtype]).str)
+        form = pipeline.forms[name] = (t.kind, tuple(t.image.shape[:t.image.ndim]), np.dtype(l.DTYPES[t.dtype]).str, t.items)
     if form[0] == l.IMAGE:
         return np.asarray(_Pixels(result, l.lib.fv_result_array(result.pointer, name, None), form))
     table = Table(l.lib.fv_result_table(result.pointer, name).contents)
-    return table.cell() if form[0] == l.SCALAR else table
+    return table.cell() if form[0] == l.SCALAR and not form[3] else table
 
 
 # ---------------------------------------------------------------- keeping pipelines

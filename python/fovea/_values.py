@@ -215,7 +215,13 @@ class Image(_Arithmetic):
         return to_xarray(self, **options)
 
     def __len__(self):
+        if self.items:
+            raise TypeError("the images of a collection have no common length: .items says how many there are, .shape what the "
+                            "first is like")
         return self.shape[0]
+
+    def __iter__(self):
+        return iter([self[k] for k in range(len(self))])
 
     def __array__(self, dtype=None, copy=None):
         array = self.compute()
@@ -267,17 +273,28 @@ class Scalar(_Arithmetic):
         """numpy's type of the number."""
         return np.dtype(l.DTYPES[self._type.dtype])
 
+    @property
+    def items(self):
+        """How many items the collection has of which this is a number of each; 0 if it is a single number."""
+        return self._type.items
+
+    def _number(self):
+        if self.items:
+            raise TypeError(f"this is a number of each of {self.items} items: .compute() gives a table with a row for each, "
+                            "fovea.together(number) an image of all of them")
+        return self.compute()
+
     def __float__(self):
-        return float(self.compute())
+        return float(self._number())
 
     def __int__(self):
-        return int(self.compute())
+        return int(self._number())
 
     def __index__(self):
-        return operator.index(self.compute())
+        return operator.index(self._number())
 
     def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.compute(), dtype)
+        return np.asarray(self._number(), dtype)
 
     def __repr__(self):
         return f"<fovea.Scalar {self.dtype}, {self._hint}>"
@@ -329,7 +346,17 @@ MOST_KNOWN = 256  # of about 24 KB each
 
 def infer(value, rows=False):
     """Finds the type of a new value from those of its inputs, so that mistakes are found where they are made. rows: it is made of
-    tables or is one; then images of a collection are not replaced by one image, because a table of theirs has more columns."""
+    tables or is one; then images of a collection are not replaced by one image, because a table of theirs has more columns. What
+    one image is refused for may be meant for a collection, as together and fold are."""
+    try:
+        return _infer(value, rows)
+    except UsageError:
+        if rows or not any(one._type and one._type.items for one in value._inputs):
+            raise
+    return _infer(value, True)
+
+
+def _infer(value, rows):
     known, images = {}, []
     for image in _images_before(value, rows):
         images.append(image._type)
@@ -348,7 +375,7 @@ def infer(value, rows=False):
             if len(_known_types) >= MOST_KNOWN:
                 _known_types.pop(next(iter(_known_types), None), None)
             _known_types[key] = found
-    for one in value._inputs:
+    for one in value._inputs if not rows else ():
         if one._type is not None and one._type.items > found.items:
             found = l.ValueType.from_buffer_copy(found)
             found.items = one._type.items

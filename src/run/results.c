@@ -45,11 +45,14 @@ static fv_status fetch_image(fv_instance *instance, const fv_sink *sink, fv_kept
 }
 
 static fv_status keep_image(fv_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
+    if (fv__bindings_unit(instance->context->bindings, instance->item).collection != FV_RUN)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%s is an image of each item, and only one can be kept: write them, or keep together(%s)", sink->name,
+                       sink->name);
     void *room = fv__direct_room(instance, sink);
     bool  there = instance->direct && fv__direct_takes(instance, sink);
     if (room) return there ? FV_OK : fv__fetch_image(instance, sink->value, room, error);
-    fv_kept kept = { .name = sink->name, .combination = sink->combination, .type = sink->value->type.image };
-    kept.item = fv__bindings_unit(instance->context->bindings, instance->item).item;
+    fv_kept kept = { .name = sink->name, .type = sink->value->type.image };
     kept.data = fv__direct_take(instance, sink->value);
     if (!kept.data) FV_TRY(fetch_image(instance, sink, &kept, error));
     pthread_mutex_lock(&mutex);

@@ -38,8 +38,6 @@ typedef struct fv_run_settings {
 /* ---- what a run gives back ---- */
 typedef struct fv_kept { /* an image asked for by name */
     const char   *name;
-    int64_t       item;
-    int           combination;
     fv_image_type type;
     void         *data;
 } fv_kept;
