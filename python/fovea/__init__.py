@@ -30,7 +30,8 @@ def __getattr__(name):
     """Operators, made when they are first used."""
     from . import _descriptors, _values
     if name.startswith("__") or name not in _descriptors.python_names():
-        raise AttributeError(f"module 'fovea' has no operator or attribute {name!r}")
+        hint = "" if name.startswith("_") else _values.advice(name + "()")
+        raise AttributeError(f"module 'fovea' has no operator or attribute {name!r}{hint}")
     globals()[name] = function = _descriptors.function_of(name, _values.call)
     return function
 

@@ -47,6 +47,12 @@ def input_kinds(name):
     return {item["name"]: item["kind"] for item in all_operators()[name]["inputs"]}
 
 
+@functools.lru_cache(None)
+def choices_of(name, parameter):
+    """The words that a parameter of an operator takes."""
+    return next(p["choices"] for p in all_operators()[name]["parameters"] if p["name"] == parameter)
+
+
 def default_of(parameter):
     """The default as a Python value; inspect.Parameter.empty where there is none."""
     if parameter.get("required"):

@@ -21,6 +21,7 @@ _UFUNCS = {"true_divide": "divide", "bitwise_and": "and", "bitwise_or": "or", "l
 class Value:
     """What an operator gives. Nothing is computed before it is asked for."""
     __slots__ = ("_call", "_inputs", "_hint", "_type", "__weakref__")
+    _word = "value"
 
     def __init__(self, call, inputs, hint, value_type=None):
         self._call, self._inputs, self._hint, self._type = call, inputs, hint, value_type
@@ -76,7 +77,7 @@ class Value:
         return write(self, path, **arguments)
 
     def __bool__(self):
-        raise TypeError(f"whether a lazy {type(self).__name__.lower()} is true is not known before it is computed; "
+        raise TypeError(f"whether a lazy {self._word} is true is not known before it is computed; "
                         "use & and | between masks, or .compute() first")
 
 
@@ -97,15 +98,18 @@ class _Arithmetic(Value):
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in d.python_names():
-            raise AttributeError(f"{type(self).__name__.lower()} has no operator or attribute {name!r}")
+            raise AttributeError(f"a lazy {self._word} has no operator or attribute {name!r}{advice(name + '()')}")
         setattr(_Arithmetic, name, _operator_method(name))  # the next time it is there
         return getattr(self, name)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
-        if method != "__call__" or options or name not in d.all_operators():
+        if method == "__call__" and not options and name in d.all_operators():
+            return call(name, inputs, {})
+        if any(isinstance(one, Value) for one in options.get("out", ())):
             return NotImplemented
-        return call(name, inputs, {})
+        computed = [np.asarray(one) if isinstance(one, Value) else one for one in inputs]  # numpy does what has no operator here
+        return getattr(ufunc, method)(*computed, **options)
 
     def __neg__(self):
         return call("negative", (self,), {})
@@ -140,6 +144,7 @@ for _name, _method in (("less", "lt"), ("less_equal", "le"), ("greater", "gt"), 
 class Image(_Arithmetic):
     """An image that is computed when somebody asks. Every operator is a method, numpy's ufuncs and slices work."""
     __slots__ = ()
+    _word = "image"
 
     @property
     def shape(self):
@@ -267,6 +272,7 @@ class SourceImage(Image):
 class Scalar(_Arithmetic):
     """A number that is computed when somebody asks."""
     __slots__ = ()
+    _word = "number"
 
     @property
     def dtype(self):
@@ -293,6 +299,15 @@ class Scalar(_Arithmetic):
     def __index__(self):
         return operator.index(self._number())
 
+    def __bool__(self):
+        return bool(self._number())
+
+    def __round__(self, digits=None):
+        return round(self._number(), digits)
+
+    def __format__(self, form):
+        return format(self._number(), form) if form else repr(self)
+
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self._number(), dtype)
 
@@ -303,6 +318,7 @@ class Scalar(_Arithmetic):
 class LazyTable(Value):
     """A table that is computed when somebody asks."""
     __slots__ = ()
+    _word = "table"
 
     @property
     def columns(self):
@@ -312,7 +328,8 @@ class LazyTable(Value):
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in d.python_names():
-            raise AttributeError(f"table has no operator or attribute {name!r}")
+            there = f"; .compute()[{name!r}] is that column" if name in self.columns else advice(name + "()")
+            raise AttributeError(f"a lazy table has no operator or attribute {name!r}{there}")
         return lambda *arguments, **named: call(d.python_names()[name], (self, *arguments), named)
 
     def to_pandas(self, **options):
@@ -325,6 +342,12 @@ class LazyTable(Value):
 
     def __arrow_c_stream__(self, requested_schema=None):
         return self.compute().__arrow_c_stream__(requested_schema)
+
+    def __getitem__(self, name):
+        raise TypeError("a lazy table has no cells before it is computed: t = table.compute(), then t['volume']")
+
+    def __len__(self):
+        raise TypeError("how many rows a lazy table has is not known before it is computed: len(table.compute())")
 
     def __repr__(self):
         return f"<fovea.Table of {', '.join(self.columns)}; {self._hint}>"
@@ -398,6 +421,16 @@ def _ask_type(text, arrays, name):
     return found
 
 
+def advice(text):
+    """What the library advises about a mistake in a text, behind a semicolon, if it does."""
+    try:
+        _ask_type(f"a = {text}", [], "a")
+    except UsageError as mistake:
+        hints = [line.strip() for line in str(mistake).splitlines() if line.startswith("  hint: ")]
+        return "; " + hints[0].removeprefix("hint: ") if hints else ""
+    return ""
+
+
 def _all_before(value):
     """A value and everything that it is made of."""
     found, seen, todo = [], set(), [value]
@@ -438,6 +471,8 @@ def _typed(make, inputs, hint, kind):
 
 def _operand(value, kind):
     """What a call was given, as a value or a literal. kind: of the input that it is for; None: it is for a parameter."""
+    if kind is None and isinstance(value, np.ndarray):
+        return (value.astype(int) if value.dtype == bool else value).ravel().tolist() if value.ndim else value
     if kind == "table" and not isinstance(value, Value):
         return table(value)
     if kind == "image" and not isinstance(value, Value) and getattr(value, "ndim", 0):
@@ -445,7 +480,22 @@ def _operand(value, kind):
     return value if isinstance(value, Value) else array(value) if isinstance(value, np.ndarray) and value.ndim else value
 
 
-_OF_NUMPY = ("axis", "dtype", "out", "keepdims")  # numpy.mean(image) and the like hand them on as None
+def _footprint(value):
+    """An array as scipy takes it, or what a call was given."""
+    return call("pattern", (value,), {"shape": value.shape}) if isinstance(value, np.ndarray) else value
+
+
+def _along(name, image, axis):
+    """A statistic along an axis, as numpy asks for it: by number or by name."""
+    image = _operand(image, "image")
+    if not isinstance(axis, str):
+        if not -image.ndim <= axis < image.ndim:
+            raise IndexError(f"axis = {axis}: the image has {image.ndim} axes ({' '.join(image.axes)})")
+        axis = image.axes[axis]
+    return call("project", (image, axis, name), {})
+
+
+_OF_NUMPY = ("axis", "dtype", "out", "keepdims")  # numpy.mean(image) and the like hand them on as None, and ddof as 0
 
 
 def call(name, positional, named):
@@ -457,10 +507,13 @@ def call(name, positional, named):
     given = dict(zip(order, positional))
     for key, value in named.items():
         key = key[:-1] if key.endswith("_") and key not in order else key
-        if key not in order and value is None and key in _OF_NUMPY:
+        if key not in order and (value is None and key in _OF_NUMPY or key == "ddof" and value == 0):
             continue
+        if (key == "axis" and kind == "scalar" and name in d.choices_of("project", "method") and positional
+                and isinstance(value, (int, str))):
+            return _along(name, positional[0], value)
         if key not in order:
-            raise TypeError(f"{name} has no argument {key!r}; it has {', '.join(order)}")
+            raise TypeError(f"{name} has no argument {key!r}; it has {', '.join(order)}{advice(f'{name}({key} = 0)')}")
         if key in given:
             raise TypeError(f"{name} was given {key} twice")
         given[key] = value
@@ -468,7 +521,7 @@ def call(name, positional, named):
     for key, value in sorted(given.items(), key=lambda item: order.index(item[0])) if named else given.items():
         if value is None:
             continue
-        pieces.append((key, value if key in footprints and not isinstance(value, Value) else _operand(value, kinds.get(key))))
+        pieces.append((key, _footprint(value) if key in footprints else _operand(value, kinds.get(key))))
     inputs = tuple(v for _, v in pieces if isinstance(v, Value))
     sign = _SIGNS.get(name)
 
@@ -542,6 +595,8 @@ def array(a, spacing=None, axes=None, units=None, affine=None):
         values = [values] * a.ndim if isinstance(values, (int, float, str)) else list(values)
         if len(values) != a.ndim:
             raise ValueError(f"{name} has {len(values)} values; the array has {a.ndim} axes")
+        if put is not None and not all(0 < float(v) < float("inf") for v in values):
+            raise ValueError(f"{name} = {values}: each must be a number above 0")
         for k, value in enumerate(values):
             if put is None:
                 t.unit[k].value = value.encode()

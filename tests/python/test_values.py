@@ -83,6 +83,62 @@ def a_lazy_value_has_no_truth(folder):
 
 
 @test
+def a_lazy_number_is_a_number(folder):
+    a = noise(20, 30)
+    x = fv.array(a)
+    assert x.max() > 3 and not x.max() < 0 and 3 < x.mean() < 250 and float(max(x.max(), 3)) == a.max()
+    mean = float(x.mean())
+    assert round(x.mean(), 2) == round(mean, 2) and f"{x.mean():.2f}" == f"{mean:.2f}"
+
+
+@test
+def statistics_of_numpy_work_on_images(folder):
+    a = noise(20, 30)
+    x = fv.array(a)
+    for function in (np.max, np.min, np.mean, np.sum, np.std):
+        for axis in (0, 1, -1):
+            found = function(x, axis=axis)
+            assert isinstance(found, fv.Image) and np.allclose(found, function(a, axis=axis), rtol=1e-6), (function, axis)
+        assert np.isclose(float(function(x)), function(a)), function
+    assert np.isclose(float(np.var(x)), a.var()) and x.mean(axis="y").axes == ("x",)
+    assert np.any(x > 3) and not np.all(x > 3) and np.ptp(x) == np.ptp(a)
+    total = a.astype(float)
+    total += x
+    assert (total == 2.0 * a).all() and (np.hypot(x, a) == np.hypot(a, a)).all() and (np.floor_divide(x, 7) == a // 7).all()
+    raises(IndexError, "axis = 2: the image has 2 axes", lambda: x.mean(axis=2))
+    raises(TypeError, "project", lambda: x.mean(axis=(0, 1)))
+    raises(TypeError, "ddof", lambda: np.std(x, ddof=1))
+
+
+@test
+def arrays_are_parameters(folder):
+    a = noise(20, 30)
+    x = fv.array(a)
+    assert np.array_equal(x.gaussian(np.array([1, 2.5])), x.gaussian([1, 2.5]))
+    assert fv.phantom("cells", np.array([20, 30])).shape == (20, 30)
+    angles = np.linspace(0, 180, 12, endpoint=False)
+    assert np.array_equal(x.xray(fv.parallel(angles)), x.xray(fv.parallel(list(angles))))
+    cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
+    for footprint in (cross, cross.astype(bool), cross.astype(float)):
+        assert np.array_equal(x.erode(footprint), x.erode(fv.cross()))
+    raises(ValueError, "each must be a number above 0", lambda: fv.array(a, spacing=[1, 0]))
+    raises(ValueError, "spacing", lambda: fv.array(a, spacing=-1))
+
+
+@test
+def attributes_that_are_not_there_are_told_with_advice(folder):
+    x = fv.array(noise(5, 5))
+    raises(AttributeError, "'gausian'; did you mean gaussian?", lambda: x.gausian)
+    raises(AttributeError, "called convert here", lambda: x.astype)
+    raises(AttributeError, "called read here", lambda: fv.imread)
+    table = (x > 3).label().measure()
+    raises(AttributeError, ".compute()['volume']", lambda: table.volume)
+    raises(TypeError, "before it is computed", lambda: table["volume"])
+    raises(TypeError, "before it is computed", lambda: len(table))
+    assert not hasattr(x, "nothing_like_it")
+
+
+@test
 def mistakes_are_told_where_they_are_made(folder):
     x = fv.array(noise(20, 30))
     raises(fv.UsageError, "sigma = -1|between 0 and", lambda: x.gaussian(-1))
