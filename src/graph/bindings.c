@@ -132,6 +132,16 @@ static void check_kind(const fv_statement *statement, const fv_literal *there, f
     }
 }
 
+static void check_once(const fv_program *program, int statement, fv_diagnostics *diagnostics) {
+    const fv_statement *this = &program->statements[statement];
+    for (int s = 0; s < statement; s++)
+        if (program->statements[s].kind == FV_STATEMENT_PARAM && !strcmp(program->statements[s].name, this->name)) {
+            fv__diagnose(diagnostics, this->name_span, "give the new value another name",
+                         "%s has a value already; a name is given once", this->name);
+            return;
+        }
+}
+
 /* Parameters of the text that nobody set take the value written there. */
 static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics) {
     for (int s = 0; s < program->nstatements; s++) {
@@ -139,6 +149,7 @@ static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_di
         fv_parameter       *set = NULL;
         fv_literal          literal;
         if (statement->kind != FV_STATEMENT_PARAM) continue;
+        check_once(program, s, diagnostics);
         for (int p = 0; p < bindings->nparameters && !set; p++)
             if (!strcmp(bindings->parameters[p].name, statement->name)) set = &bindings->parameters[p];
         if (!fv__expr_literal(statement->value, &literal, &bindings->arena)) {
