@@ -2,6 +2,7 @@
  * one starts over. YCbCr becomes RGB; four colours stay what they are. Written are baseline images in grey and RGB. */
 #include "base/remote.h"
 #include "base/take.h"
+#include "formats/planes.h"
 #include "op/format.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -197,10 +198,11 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
         for (int d = 0; d < type->ndim; d++)
             fv__bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
         fv_fail(error, FV_ERROR_USAGE,
-                "%s: JPEG holds one grey plane, y x, or red, green and blue, y x c, and the image has axes %s; take a slice such "
-                "as image[0], or %s",
-                path, axes.data ? (char *)axes.data : "(none)",
-                colour ? "the colours without transparency with image[:, :, 0:3]" : "make a picture of channels with composite");
+                "%s: JPEG holds one grey plane, y x, or red, green and blue, y x c, and the image has axes %s; %s", path,
+                axes.data ? (char *)axes.data : "(none)",
+                type->ndim < 2 ? FV_LINE_ADVICE
+                : colour       ? "take a slice such as image[0], or the colours without transparency with image[:, :, 0:3]"
+                               : "take a slice such as image[0], or make a picture of channels with composite");
         fv__bytes_release(&axes);
         return FV_ERROR_USAGE;
     }

@@ -11,6 +11,7 @@
 #include "base/deflate.h"
 #include "base/png_chunks.h"
 #include "base/take.h"
+#include "formats/planes.h"
 #include "formats/png_rows.h"
 #include "op/format.h"
 #include <isa-l/igzip_lib.h>
@@ -294,9 +295,9 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
         for (int d = 0; d < type->ndim; d++)
             fv__bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
         fv_fail(error, FV_ERROR_USAGE,
-                "%s: PNG holds one plane, y x or y x c with 1 to 4 channels, and the image has axes %s; take a "
-                "slice such as image[0], or write TIFF",
-                path, axes.data ? (char *)axes.data : "(none)");
+                "%s: PNG holds one plane, y x or y x c with 1 to 4 channels, and the image has axes %s; %s", path,
+                axes.data ? (char *)axes.data : "(none)",
+                type->ndim < 2 ? FV_LINE_ADVICE : "take a slice such as image[0], or write TIFF");
         fv__bytes_release(&axes);
         return FV_ERROR_USAGE;
     }

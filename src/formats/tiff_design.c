@@ -1,6 +1,7 @@
 /* The design of a TIFF file: pieces, levels, compression and the order of its pages. */
 #include "formats/tiff_design.h"
 #include "base/deflate.h"
+#include "formats/planes.h"
 
 enum { STRIP_BYTES = 256 << 10, TILE = 512, MOST_TILE_BYTES = 4 << 20, WIDEST_STRIP = 8192 };
 enum { LARGE = 2048, COARSEST = 1024 }; /* an image longer than the first gets levels until none is longer than the second */
@@ -62,7 +63,7 @@ static fv_status choose_levels(fv_tiff_design *chosen, const fv_image_file *file
 
 static fv_status check_type(const char *path, const fv_image_type *type, bool channels, fv_error *error) {
     if (type->ndim < (channels ? 3 : 2))
-        return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x", path);
+        return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x; " FV_LINE_ADVICE, path);
     int64_t bytes = fv_image_type_bytes(type), samples = channels ? type->shape[type->ndim - 1] : 1;
     for (int d = 0; d < type->ndim; d++)
         if (type->shape[d] < 1 || type->shape[d] > INT32_MAX || bytes < 0 || samples > UINT16_MAX)

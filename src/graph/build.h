@@ -52,7 +52,8 @@ value       fv__evaluate_name(builder *b, const fv_expr *expr);
 /* part: start, stop, step and single of each axis, as the operator takes them. */
 value       fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span);
 bool        fv__scalar_of(const fv_literal *literal, fv_scalar *scalar);
-const char *fv__describe(const value *v); /* for messages: "a number" */
+const char *fv__describe(const value *v); /* for messages: "number", */
+const char *fv__article(const value *v);  /* and "a" or "an" before it */
 
 /* ---- handed.c: values of other units ---- */
 static inline const fv_level *level_of(const builder *b, const fv_expr *expr) { return &b->bindings->levels[expr->id]; }

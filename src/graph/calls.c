@@ -63,14 +63,14 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
                  (input->kind == FV_KIND_NONE && (v->node->type.kind != FV_KIND_TABLE || c->op->sink)));
     if (!fits) {
         bool table = v->kind == NODE && v->node->type.kind == FV_KIND_TABLE;
-        fv__mistake(b, span, FV_ERROR_USAGE, table ? fv__table_hint(c->op) : NULL, "%s: %s must be %s, not a %s", c->op->name,
+        fv__mistake(b, span, FV_ERROR_USAGE, table ? fv__table_hint(c->op) : NULL, "%s: %s must be %s, not %s %s", c->op->name,
                     input->name,
                     input->kind == FV_KIND_IMAGE    ? "an image"
                     : input->kind == FV_KIND_TABLE  ? "a table"
                     : input->kind == FV_KIND_SCALAR ? "a number or a scalar"
                     : c->op->sink                   ? "an image, a table or a scalar"
                                                     : "an image or a number",
-                    fv__describe(v));
+                    fv__article(v), fv__describe(v));
         c->bad = true;
         return;
     }
@@ -290,6 +290,16 @@ static bool fold(builder *b, call *c, value *result) {
     return true;
 }
 
+static bool writes(const fv_program *program, const char *file) {
+    for (int s = 0; s < program->nstatements; s++) {
+        const fv_expr *expr = program->statements[s].value;
+        const fv_op   *op = expr && expr->kind == FV_EXPR_CALL ? fv__op_find(expr->text) : NULL;
+        for (int a = 0; op && op->sink && a < expr->nargs; a++)
+            if (expr->args[a].value->kind == FV_EXPR_TEXT && !strcmp(expr->args[a].value->text, file)) return true;
+    }
+    return false;
+}
+
 /* A pattern becomes the item's file. */
 static fv_status choose_item(builder *b, call *c, const fv_param *param, fv_error *error) {
     const char **file = (const char **)((char *)c->params + param->offset);
@@ -298,7 +308,10 @@ static fv_status choose_item(builder *b, call *c, const fv_param *param, fv_erro
             *file = b->bindings->lists[l].paths[b->unit.item];
             return FV_OK;
         }
-    if (!fv__file_exists(*file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", *file);
+    if (!fv__file_exists(*file))
+        return fv_fail(error, FV_ERROR_INPUT, "there is no file %s%s", *file,
+                       writes(b->program, *file) ? " yet, and what this text writes it cannot read: give the value a name and use that"
+                                                 : "");
     return FV_OK;
 }
 

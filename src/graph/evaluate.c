@@ -55,6 +55,8 @@ bool fv__scalar_of(const fv_literal *literal, fv_scalar *scalar) {
     return true;
 }
 
+const char *fv__article(const value *v) { return v->kind == NODE && v->node->type.kind == FV_KIND_IMAGE ? "an" : "a"; }
+
 const char *fv__describe(const value *v) {
     if (v->kind == NODE) return fv__kind_name(v->node->type.kind);
     switch (v->literal.kind) {
@@ -84,7 +86,7 @@ static bool index_number(builder *b, const fv_expr *expr, double *number) {
     if (v.kind != BAD)
         fv__mistake(b, expr->span, FV_ERROR_USAGE,
                     image ? "measure(mask, image) measures inside of a mask, and where(mask, image, 0) sets the rest to 0" : NULL,
-                    "an index must be a whole number, not %s %s", image ? "an" : "a", fv__describe(&v));
+                    "an index must be a whole number, not %s %s", fv__article(&v), fv__describe(&v));
     return false;
 }
 
@@ -159,8 +161,11 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
     if (object.kind == LOST || object.kind == ELSEWHERE) return object;
     if (is_list(&object)) return slice_list(b, expr, &object.literal);
     if (object.kind == LITERAL || (good && object.node->type.kind != FV_KIND_IMAGE))
-        return fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image or a list can be sliced, not a %s",
-                           fv__describe(&object));
+        return fv__mistake(b, expr->span, FV_ERROR_USAGE,
+                           object.kind == NODE && object.node->type.kind == FV_KIND_TABLE
+                               ? "top(table, 10) keeps the first rows, filter(table, \"volume > 100\") some of them"
+                               : NULL,
+                           "only an image or a list can be sliced, not a %s", fv__describe(&object));
     for (int i = 0; i < expr->nindices; i++) {
         const fv_index *index = &expr->indices[i];
         if (i >= FV_MAX_DIMS) return fv__mistake(b, index->span, FV_ERROR_USAGE, NULL, "more than %d indices", FV_MAX_DIMS);
@@ -195,8 +200,8 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
         if (v.kind == BAD)
             good = false;
         else if (v.kind == NODE || v.literal.kind != FV_LITERAL_NUMBER) {
-            fv__mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not a %s%s",
-                        fv__describe(&v), instead_of_list(&v));
+            fv__mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not %s %s%s",
+                        fv__article(&v), fv__describe(&v), instead_of_list(&v));
             good = false;
         } else
             numbers[i] = v.literal.number;
