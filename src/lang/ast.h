@@ -80,6 +80,7 @@ typedef struct fv_diagnostic {
 typedef struct fv_diagnostics {
     int            count, capacity;
     fv_diagnostic *items;
+    bool           missing; /* a file that every item needs is not there */
 } fv_diagnostics;
 
 void fv__diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, const char *format, ...)

@@ -29,6 +29,7 @@ void fv__diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, c
 void fv__diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from) {
     for (int i = 0; i < from->count; i++)
         fv__diagnose(diagnostics, from->items[i].span, from->items[i].hint, "%s", from->items[i].message);
+    diagnostics->missing |= from->missing;
     fv__diagnostics_release(from);
 }
 

@@ -310,7 +310,7 @@ static void note_left(running *r, const fv_graph *graph) {
 }
 
 /* A unit of each segment, so that mistakes of all of them are found before the first one begins; NULL: none could be opened,
- * which its units report themselves when it comes to it. */
+ * which its units report themselves when it comes to it, unless they all need a file that is not there. */
 static fv_status open_samples(running *r, fv_instance **samples, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_bindings *bindings = r->context.bindings;
     fv_status          worst = FV_OK;
@@ -318,7 +318,7 @@ static fv_status open_samples(running *r, fv_instance **samples, fv_diagnostics 
         fv_diagnostics own = { 0 };
         fv_error       why = { 0 };
         fv_status      status = fv__run_sample(&r->context, s, &samples[s], &own, &why);
-        bool           told_later = bindings->collection && status != FV_ERROR_USAGE;
+        bool           told_later = bindings->collection && status != FV_ERROR_USAGE && !own.missing;
         if (status != FV_OK) samples[s] = NULL;
         if (status != FV_OK && !told_later) {
             fv__diagnostics_take(diagnostics, &own);

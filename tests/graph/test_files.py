@@ -98,6 +98,16 @@ def what_is_missing_is_named_before_anything_starts(folder):
 
 
 @test
+def a_file_that_all_items_need_is_missed_before_the_first_begins(folder):
+    images(folder)
+    items = 'c = read("in/?.npy"); write(c + 1, "out/{stem}.npy"); '
+    for more in ('write(c - read("none.npy"), "out/{stem}_d.npy")', 'write(fold(c) - read("none.npy"), "mean.npy")',
+                 'write(join(measure(c > 0), read("none.csv"), on = "item = name"), "all.csv")', 'mean(read("none.npy"))'):
+        assert "there is no file none." in refused(folder, items + more), more
+        assert not pathlib.Path(folder, "out").exists(), more
+
+
+@test
 def a_list_of_files_is_no_other_value(folder):
     images(folder)
     write(folder, "list.txt", "in/a.npy\n")
