@@ -1,5 +1,5 @@
 /* Sums over chunks as a coarse level of the file tells them. Each voxel of the coarse level counts for the chunk in which its
- * centre lies. The level is read some planes at a time. */
+ * centre lies. The level is read some planes at a time, and a small one as a whole. */
 #include "exec/coarse_sums.h"
 #include "base/take.h"
 #include "op/format.h"
@@ -15,6 +15,9 @@ typedef struct coarse {
     int64_t        *chunk[FV_MAX_DIMS]; /* by axis and voxel of the coarse level: what its chunk adds to the number of the task */
     double         *sum, *count;        /* by task */
     double         *ranks;              /* by the first bits of a value; NULL: values are taken as they are */
+    void           *planes;             /* room for those that are read at once */
+    int64_t         nplanes;
+    bool            whole; /* all of them are there */
 } coarse;
 
 enum { KEYS = 1 << 16 };
@@ -79,12 +82,13 @@ static void add_row(coarse *c, const int64_t *position, double *values) {
 
 typedef void of_row(coarse *c, const int64_t *position, double *values);
 
-static fv_status add_planes(coarse *c, of_row *add, const fv_region *planes, void *raw, double *values, fv_error *error) {
+static fv_status add_planes(coarse *c, of_row *add, const fv_region *planes, double *values, fv_error *error) {
     const fv_image_type *type = &c->reader->type;
     fv_block             block;
     fv_rows              rows;
-    fv__block_init(&block, type->dtype, planes, raw);
-    FV_TRY(fv__reader_read(c->reader, &block, error));
+    fv__block_init(&block, type->dtype, planes, c->planes);
+    if (!c->whole) FV_TRY(fv__reader_read(c->reader, &block, error));
+    c->whole = planes->size[0] == type->shape[0];
     for (fv__rows_begin(&rows, planes); fv__rows_next(&rows);) {
         fv__kernels_current()->convert(values, FV_FLOAT64, fv__block_at(&block, rows.position), type->dtype,
                                        type->shape[type->ndim - 1]);
@@ -96,21 +100,25 @@ static fv_status add_planes(coarse *c, of_row *add, const fv_region *planes, voi
 static fv_status add_all(coarse *c, of_row *add, fv_error *error) {
     const fv_image_type *type = &c->reader->type;
     fv_region            planes = { .ndim = type->ndim };
+    fv_status            status = FV_OK;
     double              *values;
-    void                *raw;
     memcpy(planes.size, type->shape, sizeof planes.size);
-    planes.size[0] = FV_MIN(FV_MAX(c->reader->chunk[0], 1), type->shape[0]);
-    while (planes.size[0] > 1 && fv__region_voxels(&planes) * (int64_t)fv_dtype_size(type->dtype) > MOST_BYTES)
-        planes.size[0] = (planes.size[0] + 1) / 2;
     FV_TRY(FV_TAKE(values, (size_t)type->shape[type->ndim - 1] * sizeof *values, error));
-    fv_status status = FV_TAKE(raw, (size_t)fv__region_voxels(&planes) * fv_dtype_size(type->dtype), error);
     for (; status == FV_OK && planes.start[0] < type->shape[0]; planes.start[0] += planes.size[0]) {
-        planes.size[0] = FV_MIN(planes.size[0], type->shape[0] - planes.start[0]);
-        status = add_planes(c, add, &planes, raw, values, error);
+        planes.size[0] = FV_MIN(c->nplanes, type->shape[0] - planes.start[0]);
+        status = add_planes(c, add, &planes, values, error);
     }
-    free(raw);
     free(values);
     return status;
+}
+
+static fv_status take_room(coarse *c, fv_error *error) {
+    const fv_image_type *type = &c->reader->type;
+    int64_t              plane = fv_image_type_bytes(type) / type->shape[0];
+    c->nplanes = type->shape[0];
+    if (c->nplanes * plane > MOST_BYTES) c->nplanes = FV_MIN(FV_MAX(c->reader->chunk[0], 1), c->nplanes);
+    while (c->nplanes > 1 && c->nplanes * plane > MOST_BYTES) c->nplanes = (c->nplanes + 1) / 2;
+    return FV_TAKE(c->planes, (size_t)(c->nplanes * plane), error);
 }
 
 /* In place of sums, what they differ by from those of a constant image; false: a chunk has no voxel of the coarse level. */
@@ -132,6 +140,7 @@ static bool centre(coarse *c) {
 
 static fv_status gather(coarse *c, const fv_image_type *full, double **control, fv_error *error) {
     for (int d = 0; d < full->ndim; d++) FV_TRY(map_axis(c, d, full->shape[d], error));
+    FV_TRY(take_room(c, error));
     FV_TRY(FV_TAKE_ZEROED(c->sum, (size_t)(2 * c->stage->ntasks) * sizeof *c->sum, error));
     c->count = c->sum + c->stage->ntasks;
     if (c->ranks) {
@@ -161,6 +170,7 @@ fv_status fv__coarse_sums(const fv_stage *stage, const fv_node *node, fv_reader 
     if (kind == FV_CONTROL_RANK) FV_TRY(FV_TAKE_ZEROED(c.ranks, KEYS * sizeof *c.ranks, error));
     fv_status status = gather(&c, &node->in[0]->type.image, control, error);
     free(c.ranks);
+    free(c.planes);
     for (int d = 0; d < FV_MAX_DIMS; d++) free(c.chunk[d]);
     free(c.sum);
     return status;

@@ -25,6 +25,13 @@ typedef struct fv_context { /* shared by all instances of a process */
 
 typedef struct fv_sums fv_sums; /* exec/growing_sums.h */
 
+/* What looks at the sample of a node have found: it is looked at again only when it is larger. */
+typedef struct fv_looked {
+    int64_t size;     /* that was not good enough */
+    int64_t expected; /* size that may be, as it seemed then; 0: unknown */
+    bool    control;  /* what a coarse level tells was worth reading */
+} fv_looked;
+
 typedef struct fv_instance {
     const fv_context  *context;
     int64_t            item;   /* unit */
@@ -35,6 +42,7 @@ typedef struct fv_instance {
     fv_output        **outputs; /* by index of the plan's files */
     fv_scalar         *scalars; /* by node id */
     uint8_t           *scalar_known;
+    fv_looked         *looked; /* by node id */
     bool              *alone;  /* by node id: no other unit has this node or uses it */
     void             **direct; /* by node id: whole images that tasks fill themselves; NULL: all go through the store */
     pthread_mutex_t    mutex;  /* guards the scalars */

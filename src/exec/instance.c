@@ -41,6 +41,7 @@ static fv_status open_instance(const fv_context *context, int64_t item, fv_expor
     size_t         nodes = (size_t)instance->graph->nnodes;
     instance->scalars = fv__calloc(nodes * sizeof *instance->scalars);
     instance->scalar_known = fv__calloc(nodes);
+    instance->looked = fv__calloc(nodes * sizeof *instance->looked);
     instance->outputs = fv__calloc((size_t)(plan->nfiles + 1) * sizeof(fv_output *));
     for (int k = 0; k < plan->nfiles; k++) instance->outputs[k] = fv__output_of(&plan->files[k]);
     find_alone(instance);
@@ -81,6 +82,7 @@ void fv__instance_close(fv_instance *instance) {
     free(instance->handed);
     free(instance->scalars);
     free(instance->scalar_known);
+    free(instance->looked);
     free(instance->alone);
     pthread_mutex_destroy(&instance->mutex);
     free(instance);

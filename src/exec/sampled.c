@@ -31,6 +31,7 @@ typedef struct sample {
     fv_sampled_items items; /* in place of chunks, where from is set */
     fv_estimates    *rows;  /* of a table; NULL: the value is a number */
     double          *control;
+    bool             controlled; /* at this size or a smaller one it was worth reading */
     fv_strata        strata;
 } sample;
 
@@ -190,27 +191,32 @@ static double worth_reading(const sample *s, const fv_interval *e) {
     return FV_MIN(most, (half * half / (wanted * wanted) - 1) * seen * s->base.voxels / (double)s->base.population);
 }
 
-/* What the coarse level says is the same at each look, so it is read once. */
+/* What the coarse level says is the same at each look, so it is read once. It is kept with the number of its voxels, so that for
+ * whom it is not worth reading does not use it because others have read it. */
 static fv_status read_control(const sample *s, double most, double *by_task, fv_error *error) {
     fv_store  *store = s->instance->context->store;
     size_t     size = (size_t)s->stage->ntasks * sizeof *by_task;
+    double     voxels;
     fv_control kind = fv__op_estimator(s->node->op)->control;
     fv_hash    key = fv__key_result(s->node->in[0], 0, &s->stage->lattice, -1 - (int64_t)kind);
     fv_reader *level;
     double    *sums = NULL;
-    if (fv__store_has(store, key) && fv__store_read(store, key, 0, by_task, size, error) == FV_OK) return FV_OK;
+    if (fv__store_has(store, key) && fv__store_read(store, key, size, &voxels, sizeof voxels, NULL) == FV_OK)
+        return voxels <= most ? fv__store_read(store, key, 0, by_task, size, error) : FV_ERROR_INPUT;
     double start = fv__now();
     FV_TRY(fv__coarse_level(s->stage, s->node, &level, error));
-    fv_status status = level && (double)fv_image_type_voxels(&level->type) <= most ? FV_OK : FV_ERROR_INPUT;
+    voxels = level ? (double)fv_image_type_voxels(&level->type) : INFINITY;
+    fv_status status = voxels <= most ? FV_OK : FV_ERROR_INPUT;
     if (status == FV_OK) status = fv__coarse_sums(s->stage, s->node, level, kind, &sums, error);
     if (level) fv__reader_release(level);
     if (status != FV_OK || !sums) return FV_ERROR_INPUT;
     memcpy(by_task, sums, size);
     free(sums);
     void *kept;
-    FV_TRY(FV_TAKE_BUFFER(kept, size, error));
+    FV_TRY(FV_TAKE_BUFFER(kept, size + sizeof voxels, error));
     memcpy(kept, by_task, size);
-    return fv__store_put(store, key, kept, size, fv__now() - start, false, error);
+    memcpy((char *)kept + size, &voxels, sizeof voxels);
+    return fv__store_put(store, key, kept, size + sizeof voxels, fv__now() - start, false, error);
 }
 
 /* In the order of the sample. Where the level cannot be read, or is larger than what it is worth, there is none. */
@@ -231,8 +237,9 @@ static fv_status estimate_number(sample *s, fv_interval *e, fv_error *error) {
     s->base.control = NULL;
     FV_TRY(estimator->estimate(&s->base, e, error));
     if (!s->node->sampling || isnan(e->low) || fv__sampling_reached(s->node->sampling, e)) return FV_OK;
-    if (!s->control) load_control(s, worth_reading(s, e));
+    if (!s->control) load_control(s, s->controlled ? INFINITY : worth_reading(s, e));
     s->base.control = s->control;
+    s->controlled = s->controlled || s->control;
     return s->control ? estimator->estimate(&s->base, e, error) : FV_OK;
 }
 
@@ -256,9 +263,25 @@ static fv_status estimate(sample *s, int64_t seen, fv_interval *e, fv_error *err
     return status;
 }
 
+/* The width of an interval shrinks with the square root of the size. */
+static int64_t expected_size(const sample *s, const fv_interval *e) {
+    double half = FV_MAX(e->high - e->value, e->value - e->low), wanted = fv__sampling_wanted(s->node->sampling, e->value);
+    double size = half * half / (wanted * wanted) * (double)s->base.seen;
+    return isfinite(size) ? (int64_t)FV_MIN(ceil(size), (double)s->base.population) : 0;
+}
+
+int64_t fv__sample_expected(const fv_instance *instance, const fv_stage *stage) {
+    int64_t most = 0;
+    for (int t = 0; t < stage->ntargets; t++)
+        if (stage->targets[t].kind == FV_TARGET_PASS) most = FV_MAX(most, instance->looked[stage->targets[t].node->id].expected);
+    return most;
+}
+
 /* The first size at which the sample is good enough, so that it does not matter how many more are there. */
 static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_sample_end *end, fv_error *error) {
-    for (int64_t n = fv__sampling_next(0, s->base.population); n < s->base.population;
+    fv_looked *looked = &s->instance->looked[s->node->id];
+    s->controlled = looked->control;
+    for (int64_t n = fv__sampling_next(looked->size, s->base.population); n < s->base.population;
          n = fv__sampling_next(n, s->base.population)) {
         if (n > there) {
             *end = FV_SAMPLE_MORE;
@@ -266,7 +289,9 @@ static fv_status look_by_error(sample *s, int64_t there, fv_interval *e, fv_samp
         }
         FV_TRY(estimate(s, n, e, error));
         *end = FV_SAMPLE_ESTIMATE;
+        looked->expected = 0;
         if (fv__sampling_reached(s->node->sampling, e)) return FV_OK;
+        *looked = (fv_looked){ .size = n, .expected = expected_size(s, e), .control = s->controlled };
     }
     *end = there < s->base.population ? FV_SAMPLE_MORE : FV_SAMPLE_ALL;
     return FV_OK;

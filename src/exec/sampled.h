@@ -20,6 +20,9 @@ typedef enum fv_sample_end { FV_SAMPLE_MORE, FV_SAMPLE_ESTIMATE, FV_SAMPLE_ALL }
 fv_status fv__sample_look(fv_instance *instance, const fv_stage *stage, const fv_node *node, fv_interval *estimate,
                           fv_estimates *rows, fv_sample_end *end, fv_error *error);
 
+/* How large the sample of a stage may have to be, as looks at it in this process have told; 0: unknown. */
+int64_t fv__sample_expected(const fv_instance *instance, const fv_stage *stage);
+
 /* Below the run's folder: sizes of samples that a time has ended. */
 #define FV_SAMPLES_FOLDER "samples"
 /* How many tasks the sample of a node had when its time was over, in this run or an earlier one of the same text; 0: not yet. */

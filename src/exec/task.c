@@ -428,14 +428,16 @@ static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) 
     return fv__store_put(t->instance->context->store, key, NULL, 0, seconds_so_far(t), true, error);
 }
 
-/* After a kill some targets of a task may be there already. */
+/* After a kill some targets of a task may be there already. What a sample has come to may be there before tasks that it turns out
+ * not to need are over: these are kept for whoever goes on. */
 static bool reached(const task *t, const fv_target *target) {
     fv_store *store = t->instance->context->store;
     switch (target->kind) {
     case FV_TARGET_STORE: return fv__store_knows(store, fv__key_chunk(target->node, &t->stage->lattice, t->chunk_index));
     case FV_TARGET_PASS:
         return fv__store_knows(store, fv__key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
-               fv__store_knows(store, fv__key_result(target->node, target->pass, &t->stage->lattice, -1));
+               (!target->node->sampling &&
+                fv__store_knows(store, fv__key_result(target->node, target->pass, &t->stage->lattice, -1)));
     case FV_TARGET_SINK: {
         const fv_output *output = fv__instance_output(t->instance, target);
         return fv__output_current(output) ||

@@ -136,7 +136,7 @@ fv_status fv__approximate(fv_graph *graph, const fv_node *node, const fv_samplin
         sampled->type.table = table;
     }
     fv__hasher_init(&hasher);
-    fv__hasher_text(&hasher, "approx 4");
+    fv__hasher_text(&hasher, "approx 5");
     fv__hasher_add(&hasher, &node->key, sizeof node->key);
     fv__hasher_add(&hasher, &sampling->error, sizeof sampling->error);
     fv__hasher_add(&hasher, &sampling->absolute, sizeof sampling->absolute);

@@ -172,7 +172,7 @@ static void note_task(fv_item *item, fv_job *job) {
 
 static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
     fv_stage_state *state = &item->stages[index];
-    if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
+    if (!state->needed || state->complete || (state->ending && !state->sampled) || !can_start(item, index)) return false;
     if (fv__item_stage_closed(item, index)) s->source->skip(s, item, index);
     bool found = state->lost.size ? lost_job(s, item, index, place, job) : s->source->job(s, item, index, place, help, job);
     if (found && job->kind == FV_JOB_TASK) note_task(item, job);
@@ -588,6 +588,7 @@ static void take_back(fv_scheduler *s, const fv_job *job) {
 void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
     fv_item *item = job->item;
     fv_error naming = { 0 };
+    bool     spared = false, last = false;
     if (status != FV_OK && status != FV_ERROR_CANCELLED && taken_over(s, job)) {
         fv__log_verbose("fovea: stage %d, task %lld was taken over by another worker: %s", job->stage + 1, (long long)job->task,
                         error->message);
@@ -603,8 +604,13 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
         if (status == FV_OK && (!item->stages[job->stage].sampled || fv__sampled_ended(s, item, job->stage)))
             complete_stage(s, item, job->stage);
     }
-    if (job->kind == FV_JOB_TASK) {
-        if (status == FV_OK && item->stages[job->stage].sampled) fv__sampled_done(s, job);
+    if (job->kind == FV_JOB_TASK && item->stages[job->stage].sampled) {
+        spared = status != FV_OK && status != FV_ERROR_CANCELLED && fv__sampled_spared(s, job, &last);
+        if (spared) status = FV_OK;
+        if (status == FV_OK && !spared) last = fv__sampled_done(s, job);
+        if (last) complete_stage(s, item, job->stage);
+    }
+    if (job->kind == FV_JOB_TASK && !spared) {
         if (status == FV_OK && item->stages[job->stage].watched) fv__watched_done(s, job);
         job->facts.key = fv__task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;
@@ -639,7 +645,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
         s->progress.tasks += item->tasks;
     }
     if (job->kind != FV_JOB_OPEN) s->result->facts.started = true;
-    if (job->kind == FV_JOB_TASK) {
+    if (job->kind == FV_JOB_TASK && !spared) {
         item->stages[job->stage].done++;
         if (status == FV_OK) account(s, job);
     }

@@ -178,9 +178,15 @@ void fv__order_by_weight(const double *weights, int64_t first, int64_t count, in
 /* ---- scheduler_sampled.c: stages of which a part of the tasks may be enough ---- */
 void fv__sampled_begin(fv_scheduler *scheduler, fv_item *item, int stage);
 bool fv__sampled_take(fv_scheduler *scheduler, fv_item *item, int stage, int64_t *task); /* false: none, at least now */
-void fv__sampled_done(fv_scheduler *scheduler, const fv_job *job);
-bool fv__sampled_at_end(const fv_stage_state *state); /* all that were handed out are back, and it is time to look at them */
-/* Without the mutex, after the end of the stage has run: whether it was the last. If not, more tasks are handed out. */
+void fv__sampled_back(struct fv_sampled *sampled, int64_t task);                         /* one that was taken is done already */
+/* Without the mutex, when a task is done: whether the stage is complete with it. */
+bool fv__sampled_done(fv_scheduler *scheduler, const fv_job *job);
+/* Without the mutex, when a task has failed: whether it may not be needed, so that it counts as never run. It comes again if it
+ * is. last: the stage is complete without it. */
+bool fv__sampled_spared(fv_scheduler *scheduler, const fv_job *job, bool *last);
+bool fv__sampled_at_end(const fv_stage_state *state); /* it is time to look at those that are back */
+/* Without the mutex, after a look, which is an end of the stage: whether the stage is complete. If not, more tasks are handed
+ * out, or some are out that nobody waits for but the stage. */
 bool fv__sampled_ended(fv_scheduler *scheduler, fv_item *item, int stage);
 void fv__sampled_free(struct fv_sampled *sampled);
 

@@ -1,14 +1,28 @@
 /* Stages of which a part of the tasks may be enough: they are handed out in random order, up to the next size at which the sample
  * is looked at, or until the time is over. What is known then is decided at the end of the stage (exec/sampled.c), by whoever
- * runs it; here only more tasks are handed out if that was not enough. */
+ * runs it; here only more tasks are handed out if that was not enough.
+ *
+ * A worker that would wait for the last tasks before a look, or for the look, takes one of those that may come next: up to the
+ * size that is expected to be enough, and one size further where tasks are brief. What counts is the sample that is looked at, so
+ * no result depends on this; tasks that were not needed are known to whoever asks for more. */
 #include "exec/sampled.h"
 #include "run/scheduler_parts.h"
 #include <stdlib.h>
 
+enum { HANDED = 1, BACK = 2 };
+static const double BRIEF = 0.02; /* seconds of a task that are no matter */
+
 typedef struct fv_sampled {
     int64_t *order;
+    uint8_t *marks;       /* by task */
     int64_t  next, limit; /* handed out, and to be handed out before the sample is looked at */
-    double   deadline;    /* 0: none */
+    int64_t  ready;       /* so many of the first ones are back */
+    int64_t  expected;    /* the size that may be enough; 0: unknown */
+    int64_t  out;
+    bool     careful; /* a task failed that may not be needed: no further one is handed out before the others are looked at */
+    bool     over;    /* the sample is good enough */
+    bool     timed;
+    double   deadline; /* 0: none */
     double   started;
     double   longest; /* seconds of a task, of late */
 } fv_sampled;
@@ -62,6 +76,8 @@ void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
     const fv_sampling *sampling = fv__stage_sampling(stage);
     fv_sampled        *sampled = fv__calloc(sizeof *sampled);
     *sampled = (fv_sampled){ .order = fv__sampling_order(fv__sample_seed(item->instance, stage->targets[0].node), stage->ntasks),
+                             .marks = fv__calloc((size_t)stage->ntasks + 1),
+                             .timed = sampling->time > 0,
                              .started = fv__now() };
     sampled->limit = sampling->time ? stage->ntasks : fv__sampling_next(0, stage->ntasks);
     int64_t recorded = fv__sample_recorded(item->instance, stage, stage->targets[0].node);
@@ -75,16 +91,43 @@ void fv__sampled_begin(fv_scheduler *s, fv_item *item, int index) {
 
 void fv__sampled_free(fv_sampled *sampled) {
     if (sampled) free(sampled->order);
+    if (sampled) free(sampled->marks);
     free(sampled);
 }
 
-void fv__sampled_done(fv_scheduler *s, const fv_job *job) {
+void fv__sampled_back(fv_sampled *sampled, int64_t task) {
+    sampled->marks[task] = BACK;
+    sampled->out--;
+}
+
+bool fv__sampled_done(fv_scheduler *s, const fv_job *job) {
     const double forgotten = 0.8; /* from one task to the next */
     fv_sampled  *sampled = job->item->stages[job->stage].sampled;
     double       took = fv__now() - job->handed;
     pthread_mutex_lock(&s->mutex);
     sampled->longest = FV_MAX(took, forgotten * sampled->longest);
+    fv__sampled_back(sampled, job->task);
+    bool last = sampled->over && !sampled->out;
     pthread_mutex_unlock(&s->mutex);
+    return last;
+}
+
+bool fv__sampled_spared(fv_scheduler *s, const fv_job *job, bool *last) {
+    fv_sampled   *sampled = job->item->stages[job->stage].sampled;
+    const int64_t tasks = job->instance->plan->stages[job->stage].ntasks;
+    pthread_mutex_lock(&s->mutex);
+    int64_t place = sampled->limit;
+    while (place < tasks && sampled->order[place] != job->task) place++;
+    bool spared = place < tasks;
+    if (spared) {
+        sampled->marks[job->task] = 0;
+        sampled->next = FV_MIN(sampled->next, place);
+        sampled->out--;
+        sampled->careful = true;
+        *last = sampled->over && !sampled->out;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return spared;
 }
 
 /* One that would be over too late is not begun, even if it takes as long as the longest of late: on a busy machine some take much
@@ -97,31 +140,53 @@ static bool in_time(const fv_scheduler *s, const fv_stage_state *state, const fv
     return now + FV_MAX(1.25 * each, sampled->longest) + reserve_of(s, sampled) <= sampled->deadline;
 }
 
+/* So many tasks may be handed out now. */
+static int64_t limit_of(const fv_sampled *sampled, int64_t tasks) {
+    if (sampled->over) return 0;
+    if (sampled->careful) return sampled->limit;
+    bool brief = sampled->longest > 0 && sampled->longest < BRIEF;
+    return FV_MIN(FV_MAX(sampled->expected, brief ? fv__sampling_next(sampled->limit, tasks) : sampled->limit), tasks);
+}
+
 bool fv__sampled_take(fv_scheduler *s, fv_item *item, int index, int64_t *task) {
     fv_stage_state *state = &item->stages[index];
     fv_sampled     *sampled = state->sampled;
     if (sampled->next < sampled->limit && !in_time(s, state, sampled)) sampled->limit = sampled->next;
-    if (sampled->next >= sampled->limit) return false;
+    int64_t limit = sampled->timed ? sampled->limit : limit_of(sampled, item->instance->plan->stages[index].ntasks);
+    while (sampled->next < limit && sampled->marks[sampled->order[sampled->next]]) sampled->next++;
+    if (sampled->next >= limit) return false;
     *task = sampled->order[sampled->next++];
+    sampled->marks[*task] = HANDED;
+    sampled->out++;
     return true;
 }
 
-bool fv__sampled_at_end(const fv_stage_state *state) { return state->sampled->next >= state->sampled->limit && state->out == 0; }
+bool fv__sampled_at_end(const fv_stage_state *state) {
+    fv_sampled *sampled = state->sampled;
+    if (state->ending || sampled->over) return false;
+    while (sampled->ready < sampled->limit && sampled->marks[sampled->order[sampled->ready]] == BACK) sampled->ready++;
+    return sampled->ready >= sampled->limit;
+}
 
 bool fv__sampled_ended(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
+    fv_sampled     *sampled = state->sampled;
     bool            ended = fv__stage_finished(item->instance, stage);
     pthread_mutex_lock(&s->mutex);
     if (ended) {
-        item->tasks_done += state->limit - state->done;
-        s->progress.tasks_done += state->limit - state->done;
-        state->done = state->limit;
+        int64_t rest = state->limit - state->done - state->out; /* those that are out count when they are back */
+        item->tasks_done += rest;
+        s->progress.tasks_done += rest;
+        state->done += rest;
     } else {
-        state->sampled->limit = fv__sampling_next(state->sampled->limit, stage->ntasks);
+        sampled->limit = fv__sampling_next(sampled->limit, stage->ntasks);
+        sampled->expected = fv__sample_expected(item->instance, stage);
         state->ending = false;
         state->end_memory = 0;
     }
+    sampled->over = ended;
+    ended = ended && !sampled->out;
     pthread_mutex_unlock(&s->mutex);
     return ended;
 }

@@ -12,6 +12,7 @@ static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool
     if (!fv__task_fits(s, place, stage)) return false;
     while (state->sampled ? fv__sampled_take(s, item, index, task) : fv__watched_take(s, item, index, place, help, task)) {
         if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
+        if (state->sampled) fv__sampled_back(state->sampled, *task);
         state->done++;
         state->found++;
         item->tasks_done++;
@@ -47,18 +48,9 @@ static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
     fv__watched_begin(s, item, index);
 }
 
-bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
+static bool end_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    int64_t         task;
-    if (!state->ranges) begin_stage(s, item, index);
-    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
-    if (take_task(s, item, index, place, help, &task)) {
-        job->task = task;
-        job->memory = stage->memory;
-        job->cpus = stage->cpus - 1;
-        return true;
-    }
     if (state->sampled ? !fv__sampled_at_end(state) : state->ranges->left > 0 || state->out > 0 || state->done < state->limit)
         return false;
     if (place != item->home && !help) return false;
@@ -66,6 +58,20 @@ bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool h
     if (!fv__fits(s, place, state->end_memory, 0)) return false;
     job->kind = FV_JOB_END;
     job->memory = state->end_memory;
+    return true;
+}
+
+bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    int64_t         task;
+    if (!state->ranges) begin_stage(s, item, index);
+    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
+    if (state->sampled && end_job(s, item, index, place, help, job)) return true; /* rather than tasks that may not be needed */
+    if (!take_task(s, item, index, place, help, &task)) return end_job(s, item, index, place, help, job);
+    job->task = task;
+    job->memory = stage->memory;
+    job->cpus = stage->cpus - 1;
     return true;
 }
 

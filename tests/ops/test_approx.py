@@ -65,7 +65,7 @@ def a_sample_does_not_wait_for_an_image_that_is_stored_as_a_whole(folder):
     run("run", "-q", "-e", 'read("v.npy") |> write("v.zarr", chunk = [16, 16, 16])', folder=folder)
     for call in ('objects(v > 150, "count()", reach = 14)', "mean(median(gaussian(v, 3), 3))"):
         done, [[row]] = values(f'v = read("v.zarr")\napprox({call}, error = 0.2)', folder)
-        assert done["tasks_run"] == row["seen"] < row["chunks"], (call, done["tasks_run"], row)
+        assert row["seen"] <= done["tasks_run"] < row["chunks"], (call, done["tasks_run"], row)
 
 
 def covered(call, error, truth, seeds, folder):
@@ -188,20 +188,53 @@ def equal_bits_on_every_engine_and_number_of_workers(folder):
 
 @test
 def going_on_to_the_exact_value_computes_nothing_twice(folder):
+    """Tasks that no look needed, since a worker would have waited, are not lost either."""
     save(folder, "v.npy", waves())
     read = 'v = read("v.npy")\n'
     exact, [[whole]] = values(read + "mean(v)", folder, "--store", "other")
     some, [[guess]] = values(read + "approx(mean(v), error = 0.02)", folder)
-    assert some["tasks_run"] == guess["seen"] < 512 == exact["tasks_run"], (some["tasks_run"], guess)
+    assert guess["seen"] <= some["tasks_run"] < 512 == exact["tasks_run"], (some["tasks_run"], guess)
     more, [[better]] = values(read + "approx(mean(v), error = 0.01)", folder)
-    assert more["tasks_run"] == better["seen"] - guess["seen"] > 0, (more["tasks_run"], better, guess)
+    assert guess["seen"] < better["seen"] <= some["tasks_run"] + more["tasks_run"] < 512, (some, more, better, guess)
     again, [[same]] = values(read + "approx(mean(v), error = 0.01)", folder)
     assert again["tasks_run"] == 0 and same == better, again
     rest, [[all_seen]] = values(read + "approx(mean(v), error = 0.0000001)", folder)
-    assert rest["tasks_run"] == 512 - better["seen"], rest["tasks_run"]
+    assert rest["tasks_run"] == 512 - some["tasks_run"] - more["tasks_run"], (rest["tasks_run"], some, more)
     assert first(all_seen) == first(whole) == all_seen["low"] == all_seen["high"] and all_seen["method"] == "exact", all_seen
     last, [[end]] = values(read + "mean(v)", folder)
     assert last["tasks_run"] == 0 and first(end) == first(whole), last
+
+
+@test
+def one_worker_runs_no_task_that_the_sample_does_not_need(folder):
+    save(folder, "v.npy", waves())
+    for error in (0.02, 0.01):
+        some, [[row]] = values(f'approx(mean(read("v.npy")), error = {error})', folder, "--workers", "1", "--fresh")
+        assert some["tasks_run"] == row["seen"] < 512, (some["tasks_run"], row)
+
+
+@test
+def a_damaged_chunk_that_the_sample_does_not_need_does_not_matter(folder):
+    """Workers that would wait take chunks that may come next; what becomes of these changes nothing."""
+    save(folder, "v.npy", waves())
+    run("run", "-q", "-e", 'read("v.npy") |> write("v.zarr", chunk = [8, 16, 16])', folder=folder)
+    files = [path for path in pathlib.Path(folder, "v.zarr").rglob("*") if path.is_file() and path.suffix != ".json"]
+    assert len(files) == 512, len(files)
+    text = 'v = read("v.zarr")\napprox(mean(v), error = 0.02)\napprox(quantile(v, 0.5), error = 0.02)'
+    _, found = values(text, folder, "--workers", "1")
+    record, = (path for path in pathlib.Path(folder, ".fovea", "runs").glob("*/record.db") if "approx" in
+               path.with_name("manifest.json").read_text())
+    with contextlib.closing(sqlite3.connect(record)) as book:
+        needed = {task for task, in book.execute("SELECT DISTINCT task FROM task WHERE status = 'ok'")}
+    assert 16 <= len(needed) < 200, needed
+    for path in files:
+        z, y, x = (int(part) for part in path.parts[-3:])
+        if (z * 8 + y) * 8 + x not in needed:
+            path.write_bytes(b"damaged")
+    for workers in ("1", "2", "5"):
+        assert values(text, folder, "--workers", workers, "--fresh")[1] == found, workers
+    done = run("run", *CHUNK, "-e", 'mean(read("v.zarr"))', folder=folder, code=1)
+    assert "v.zarr" in done.stderr, done.stderr
 
 
 @test
@@ -381,8 +414,8 @@ def files_that_are_read_in_order_are_told_and_sampled_as_items(folder):
     done = run("run", "--chunk", "4x16x16", "-e", 'approx(mean(read("part03.nii.gz")), error = 0.01)', folder=folder)
     assert "part03.nii.gz can only be read in order" in done.stderr and "together" in done.stderr, done.stderr
     some, [[row]] = values('approx(mean(together(read("part*.nii.gz"))), error = 0.1)', folder, chunk=("--chunk", "1x16x128x128"))
-    assert row["seen"] == some["tasks_run"] < row["chunks"] == 40, row
-    assert some["bytes_read"] == row["seen"] * image[:16].nbytes, some["bytes_read"]
+    assert row["seen"] <= some["tasks_run"] < row["chunks"] == 40, row
+    assert some["bytes_read"] == some["tasks_run"] * image[:16].nbytes, some["bytes_read"]
     assert row["low"] <= image[:16].mean() + 19.5 <= row["high"], row
 
 

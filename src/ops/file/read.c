@@ -111,7 +111,15 @@ static bool is_level_of(const fv_reader *level, const fv_image_type *image) {
     return level->type.ndim == image->ndim && !level->sequential;
 }
 
-/* Levels come from fine to coarse. */
+/* The name before one in a list of names, each of which ends with 0; NULL: it is the first. */
+static const char *name_before(const char *first, const char *name) {
+    if (name == first) return NULL;
+    for (name--; name > first && name[-1];) name--;
+    return name;
+}
+
+/* Levels come from fine to coarse, the first of which is the image itself. The coarsest is opened first, because opening one of
+ * many files takes long. */
 static fv_status coarse(const void *params_, const fv_image_type *image, int64_t least, fv_reader **out, fv_error *error) {
     const read_params *p = params_;
     const fv_format   *format;
@@ -119,16 +127,16 @@ static fv_status coarse(const void *params_, const fv_image_type *image, int64_t
     *out = NULL;
     FV_TRY(fv__format_for_reading(p->file, &format, error));
     if (!format->levels) return FV_OK;
-    fv_status status = format->levels(p->file, &(fv_read_options){ .path_inside = p->path }, &names, error);
-    size_t    at = names.size ? strlen((char *)names.data) + 1 : 0; /* the first is the image itself */
-    for (const char *inside; status == FV_OK && at < names.size; at += strlen(inside) + 1) {
+    fv_status   status = format->levels(p->file, &(fv_read_options){ .path_inside = p->path }, &names, error);
+    const char *first = (char *)names.data, *inside = names.size ? name_before(first, first + names.size) : NULL;
+    for (bool enough = false; status == FV_OK && inside && inside != first && !enough; inside = name_before(first, inside)) {
         fv_reader *level;
-        inside = (char *)names.data + at;
         status = fv__reader_acquire(p->file, &(fv_read_options){ .path_inside = inside }, &level, error);
         if (status != FV_OK) break;
-        bool fits = is_level_of(level, image), enough = fits && fv_image_type_voxels(&level->type) >= least;
-        if (*out && enough) fv__reader_release(*out);
-        if (enough || (fits && !*out))
+        bool fits = is_level_of(level, image);
+        enough = fits && fv_image_type_voxels(&level->type) >= least;
+        if (fits && *out) fv__reader_release(*out);
+        if (fits)
             *out = level;
         else
             fv__reader_release(level);
