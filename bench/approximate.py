@@ -331,7 +331,7 @@ def picture(fovea, path):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder, "v.npy"), image)
-        for error in np.geomspace(1, 0.004, 60):
+        for error in np.geomspace(0.99, 0.004, 60):
             text = f'approx(mean(read("v.npy")), error = {error:.6f}, seed = 0)'
             rows.append(fovea_json(fovea, text, folder, "--chunk", "x".join(map(str, CHUNK)))["values"][0][0])
     rows = sorted({row["seen"]: row for row in rows}.values(), key=lambda row: row["seen"])

@@ -73,11 +73,10 @@ static part trimmed(const char *begin, const char *end) {
 #define SHOWN(p) (int)((p).end - (p).begin), (p).begin
 
 static fv_status refuse(const char *why, part at, fv_error *error) {
-    return fv_fail(
-        error, FV_ERROR_USAGE,
-        "--within: %.*s: %s; what can be estimated is SELECT with count, sum, avg and total FROM one table, with WHERE and "
-        "GROUP BY",
-        SHOWN(at), why);
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "%.*s: %s; what can be estimated is SELECT with count, sum, avg and total FROM one table, with WHERE and "
+                   "GROUP BY",
+                   SHOWN(at), why);
 }
 
 static fv_status parse_item(query *q, part text, fv_error *error) {
@@ -348,7 +347,8 @@ static fv_status take_block(sampling *s, fv_error *error) {
         }
     }
     fv__bytes_release(&key);
-    if (code == SQLITE_ROW) return fv_fail(error, FV_ERROR_USAGE, "--within: there are more than %d groups", MOST_GROUPS);
+    if (code == SQLITE_ROW)
+        return fv_fail(error, FV_ERROR_USAGE, "there are more than %d groups, too many to be estimated", MOST_GROUPS);
     if (code != SQLITE_DONE) return failed(s, error);
     s->seen++;
     return FV_OK;

@@ -220,8 +220,12 @@ static int run(const void *options_, int nargs, char **args) {
     fv_sql            *sql = fv_sql_new();
     bool               started = false;
     int                question = find_question(nargs, args);
-    if (o->csv && o->json) {
-        fv_complain("sql", "--csv and --json: only one of them is possible");
+    const char        *mistake = o->csv && o->json                            ? "--csv and --json: only one of them is possible"
+                                 : o->joint && !o->within && !o->within_error ? "--joint is about intervals: give --within 5s or "
+                                                                                "--within-error 1% too"
+                                                                              : NULL;
+    if (mistake) {
+        fv_complain("sql", "%s", mistake);
         fv_sql_free(sql);
         return FV_EXIT_REFUSED;
     }

@@ -189,6 +189,14 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     return status;
 }
 
+static fv_status check_holds(const fv_node *node, double value, fv_error *error) {
+    double most = node->type.dtype == FV_UINT64 ? 0x1p64 : node->type.dtype == FV_INT64 ? 0x1p63 : INFINITY;
+    if (!(fabs(value) >= most)) return FV_OK;
+    return fv_fail(error, FV_ERROR_INPUT,
+                   "it is about %.3g, more than %s holds: %s(convert(image, \"float64\")) can be estimated", value,
+                   fv_dtype_name(node->type.dtype), node->op->name);
+}
+
 /* The value as the operator would give it. */
 static fv_scalar scalar_of(const fv_node *node, double value) {
     fv_scalar scalar;
@@ -231,6 +239,7 @@ static fv_status put_estimated_rows(finishing *f, const fv_estimates *e, fv_erro
 }
 
 static fv_status put_estimated_value(finishing *f, const fv_interval *estimate, fv_error *error) {
+    FV_TRY(check_holds(f->node, estimate->value, error));
     fv_scalar scalar = scalar_of(f->node, estimate->value);
     FV_TRY(result_put(&f->base, 0, &scalar, sizeof scalar, error));
     return result_put(&f->base, 1, estimate, sizeof *estimate, error);

@@ -12,8 +12,18 @@ static bool is_gathered(const fv_node *node) { return node && node->type.kind ==
 /* A summary of such rows as the items made them: then items can be sampled. */
 static bool is_of_items(const fv_node *node) { return node->ninputs && node->in[0] && fv__gathered_of(node->in[0]); }
 
+/* Whether rows of a table come from a file, and not from images. */
+static bool is_of_file(const fv_node *node) {
+    while (node->ninputs && node->in[0] && node->in[0]->type.kind == FV_KIND_TABLE) node = node->in[0];
+    return node->op && node->type.kind == FV_KIND_TABLE && !node->ninputs && !is_gathered(node);
+}
+
 static const char *hint_for(const fv_node *node) {
     const fv_op *op = node->op;
+    if (node->sampling) return "a smaller error or more time can be asked for where it is estimated";
+    if (is_of_file(node))
+        return "fovea sql --within-error 1% cells.csv 'SELECT type, count(*), avg(volume) FROM cells GROUP BY type' estimates "
+               "counts, sums and means of a table";
     if (is_of_items(node))
         return "approx(group(measure(label(masks)), \"\", \"count(), mean(volume)\"), error = 0.02) looks at some of the items; "
                "approx(objects(masks, \"count(), mean(volume)\"), error = 0.02) at some chunks of each item, and has a row for "

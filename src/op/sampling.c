@@ -33,6 +33,9 @@ fv_status fv__sampling_check(const fv_sampling *p, fv_error *error) {
             "%sgive one of error = 0.01 (until it is known to 1 %% of the value), absolute = 2 (to 2 to each side) and "
             "time = 5 (seconds)",
             given ? "" : "when is it known well enough? ");
+    if (p->error >= 1)
+        return fv_fail(error, FV_ERROR_USAGE, "error = %g: this is %g times the value itself; %g %% is written %g", p->error,
+                       p->error, p->error, p->error / 100);
     if (p->confidence > 1 && p->confidence < 100)
         return fv_fail(error, FV_ERROR_USAGE, "confidence = %g: it must be below 1; %g %% is written %g", p->confidence,
                        p->confidence, p->confidence / 100);

@@ -394,15 +394,31 @@ def what_cannot_be_estimated_is_refused_with_a_reason(folder):
              ("mean(v) * 2", "time = 1", "other numbers", "approx(mean"),
              ("otsu(v > 3)", "time = 1", "mask", "two values"), ("mean(v)", "error = 0", "error", "above 0"),
              ("mean(v)", "time = -2", "time", "above 0"), ("mean(v)", "absolute = -2", "absolute", "above 0"),
-             ("mean(v)", "error = 1, confidence = 1", "confidence", "below 1"), ("3", "error = 1", "known already", ""),
+             ("mean(v)", "error = 0.1, confidence = 1", "confidence", "below 1"), ("3", "error = 0.1", "known already", ""),
              ("mean(v)", "error = 1%", "after '%'", "1 % is written 0.01"),
+             ("mean(v)", "error = 1", "1 times the value", "1 % is written 0.01"),
+             ("approx(mean(v), error = 0.1)", "error = 0.01", "estimate already", "a smaller error"),
+             ('read("t.csv")', "error = 0.1", "summary", "fovea sql --within-error"),
+             ('group(read("t.csv"), "a", "mean(b)")', "error = 0.1", "cannot be estimated", "fovea sql --within-error"),
              ("mean(v)", 'error = "1%"', "expected a number", "as 0.01"), ("mean(v)", 'time = "5 s"', "a number", "as 5"),
              ("mean(v)", 'time = "2min"', "expected a number in s", ""),
              ("mean(v)", "within = 5", "no argument within", "time = 5"),
              ("mean(v)", "error = 0.1, time = 1", "one of error", "time"), ("mean(v)", "seed = 3", "one of error", "time")]
+    pathlib.Path(folder, "t.csv").write_text("a,b\n1,2\n")
     for value, how, *words in cases:
         text = run("run", "-e", f'v = read("v.npy")\napprox({value}, {how})', folder=folder, code=2).stderr
         assert all(word in text for word in words), (value, how, text)
+
+
+@test
+def a_sum_that_its_type_does_not_hold_is_refused_as_the_exact_one_is(folder):
+    image = np.random.default_rng(1).integers(2**62, 2**63, SHAPE).astype(np.uint64)
+    save(folder, "v.npy", image)
+    for call in ("sum(v)", "approx(sum(v), error = 0.01)"):
+        text = run("run", *CHUNK, "-e", f'v = read("v.npy")\n{call}', folder=folder, code=1).stderr
+        assert "more than uint64 holds" in text and 'convert(image, "float64")' in text, (call, text)
+    _, [[row]] = values('approx(sum(convert(read("v.npy"), "float64")), error = 0.01)', folder)
+    assert row["low"] <= image.sum(dtype=float) <= row["high"] and row["seen"] < 512, row
 
 
 @test
