@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 enum { MOST_FRAMES = 1000000, MOST_SIDE = 1 << 20 };
+enum { NEAR_BLOCKS = 4 }; /* that share what lies in one part of the object: more would have fewer classes and larger boxes */
 
 /* ---------------------------------------------------------------- sorting */
 
@@ -43,9 +44,9 @@ static fv_status round_places(const fv_list *positions, int64_t parts, place *pl
 
 static int64_t whole(int64_t at, int64_t parts) { return at >= 0 ? at / parts : -((-at + parts - 1) / parts); }
 
-/* Which of the parts x parts shifts a place has. */
+/* Which of the parts x parts shifts a place has: those of the same columns follow each other. */
 static int64_t shift_of(const place *p, int64_t parts) {
-    return (p->y - whole(p->y, parts) * parts) * parts + p->x - whole(p->x, parts) * parts;
+    return (p->x - whole(p->x, parts) * parts) * parts + p->y - whole(p->y, parts) * parts;
 }
 
 static void sort_places(place *places, int64_t count, int64_t block) {
@@ -74,7 +75,7 @@ static void sort_by_shift(place *places, int64_t count, int64_t parts, int64_t r
     int64_t met[FV_WAVES_PARTS] = { 0 };
     for (int64_t i = 0; i < count; i++) {
         int64_t shift = shift_of(&places[i], parts);
-        room[i] = (shifted_place){ places[i], shift % parts, met[shift % parts]++ % rounds, shift / parts, i };
+        room[i] = (shifted_place){ places[i], shift / parts, met[shift / parts]++ % rounds, shift % parts, i };
     }
     qsort(room, (size_t)count, sizeof *room, by_shift);
     for (int64_t i = 0; i < count; i++) places[i] = room[i].at;
@@ -85,20 +86,22 @@ static void sort_by_shift(place *places, int64_t count, int64_t parts, int64_t r
 static void sort_into_groups(place *places, int64_t count, const fv_wave_cut *cut, shifted_place *room) {
     bool    met[FV_WAVES_PARTS] = { false };
     int64_t columns = 0, each = fv__waves_group(count, cut->groups, cut->block);
-    for (int64_t i = 0; i < count; i++) met[shift_of(&places[i], cut->parts) % cut->parts] = true;
+    for (int64_t i = 0; i < count; i++) met[shift_of(&places[i], cut->parts) / cut->parts] = true;
     for (int64_t k = 0; k < cut->parts; k++) columns += met[k];
     sort_by_shift(places, count, cut->parts, FV_MAX(1, (cut->groups + columns / 2) / FV_MAX(1, columns)), room);
     for (int64_t i = 0; i < count; i += each) sort_places(places + i, FV_MIN(each, count - i), cut->block);
 }
 
-/* In space, and the frames of a block by their classes: a shifted probe is then near still for the next frame. */
+/* In space, and frames that are near each other by their classes: a block has few of them then, and sums of one class can be
+ * made before they are transformed. The blocks of a group have few classes already. */
 static fv_status sort_frames(place *places, int64_t count, const fv_wave_cut *cut, fv_error *error) {
+    int64_t        near = cut->by_class && cut->groups == 1 ? NEAR_BLOCKS * cut->block : cut->block;
     shifted_place *room;
-    sort_places(places, count, cut->block);
+    sort_places(places, count, near);
     if (!cut->by_class) return FV_OK;
     FV_TRY(FV_TAKE(room, (size_t)count * sizeof *room, error));
     if (cut->groups > 1) sort_into_groups(places, count, cut, room);
-    for (int64_t i = 0; i < count; i += cut->block) sort_by_shift(places + i, FV_MIN(cut->block, count - i), cut->parts, 1, room);
+    for (int64_t i = 0; i < count; i += near) sort_by_shift(places + i, FV_MIN(near, count - i), cut->parts, 1, room);
     free(room);
     return FV_OK;
 }
@@ -128,8 +131,8 @@ static void fill_scan(const place *places, int64_t count, int64_t parts, const i
 static void fill_shifts(int64_t parts, const int64_t *number, double *shifts) {
     for (int64_t k = 0; k < parts * parts; k++) {
         if (k && !number[k]) continue;
-        shifts[2 * number[k]] = (double)(k / parts) / (double)parts;
-        shifts[2 * number[k] + 1] = (double)(k % parts) / (double)parts;
+        shifts[2 * number[k]] = (double)(k % parts) / (double)parts;
+        shifts[2 * number[k] + 1] = (double)(k / parts) / (double)parts;
     }
 }
 

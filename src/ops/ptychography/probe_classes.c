@@ -95,8 +95,18 @@ void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart) {
     int64_t row = 2 * c->width;
     if (c->shifts->count <= 2) return;
     fv__probe_classes_open(c, probe);
-    for (int64_t k = 1; k < c->shifts->count / 2; k++)
+    for (int64_t k = fv__probe_classes_next(c, 0); k; k = fv__probe_classes_next(c, k))
         fv__probe_classes_shift_to(c, c->shifts->value + 2 * k, probe + k * apart, row);
+}
+
+int64_t fv__probe_classes_next(const fv_probe_classes *c, int64_t class) {
+    const double *shift = c->shifts->value;
+    int64_t       next = 0;
+    for (int64_t k = 1; k < c->shifts->count / 2; k++) {
+        bool later = !class || shift[2 * k] > shift[2 * class] || (shift[2 * k] == shift[2 * class] && k > class);
+        if (later && (!next || shift[2 * k] < shift[2 * next])) next = k;
+    }
+    return next;
 }
 
 void fv__probe_classes_add_rows(fv_probe_classes *c, double rows, bool first) {

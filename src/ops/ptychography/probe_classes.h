@@ -21,6 +21,7 @@ typedef struct fv_probe_classes {
 #define fv__probe_classes_shift FV_ISA_NAME(fv__probe_classes_shift)
 #define fv__probe_classes_shift_to FV_ISA_NAME(fv__probe_classes_shift_to)
 #define fv__probe_classes_fill FV_ISA_NAME(fv__probe_classes_fill)
+#define fv__probe_classes_next FV_ISA_NAME(fv__probe_classes_next)
 #define fv__probe_classes_add FV_ISA_NAME(fv__probe_classes_add)
 #define fv__probe_classes_add_rows FV_ISA_NAME(fv__probe_classes_add_rows)
 #define fv__probe_classes_add_columns FV_ISA_NAME(fv__probe_classes_add_columns)
@@ -28,6 +29,9 @@ typedef struct fv_probe_classes {
 size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t width, const fv_list *shifts, void *memory);
 /* probe[class][height][2][width], classes `apart`: the first one is there, the others are filled from it. */
 void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart);
+/* All classes but the first in an order in which rows are shifted alike as long as possible: the one after `class`, and 0 after the
+ * last; of 0 the first of them. */
+int64_t fv__probe_classes_next(const fv_probe_classes *c, int64_t class);
 /* The transform of rows of re and im, divided by the number of pixels, becomes the spectrum. */
 void fv__probe_classes_open(fv_probe_classes *c, const float *probe);
 /* plane becomes what has this spectrum, shifted. Half of the work is saved if rows are shifted as they were before. */

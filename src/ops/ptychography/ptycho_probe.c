@@ -125,19 +125,17 @@ static void put_plane(const fv_block *out, int64_t plane, const float *from, int
 /* Its planes of the region, shifted: where they belong if they are wanted whole. */
 static void put_classes(work *k, const fv_run *r, int64_t mode, int64_t modes) {
     const fv_block *out = r->out;
-    int64_t         n = k->c.width, first = out->region.start[0];
+    int64_t         n = k->c.width, first = out->region.start[0], end = first + out->region.size[0];
     bool            open = false, direct = fv__piece_direct(out, &r->need.out->image, 1);
-    for (int64_t plane = first; plane < first + out->region.size[0]; plane++) {
-        if (plane % modes != mode) continue;
-        if (plane / modes == 0) {
-            put_plane(out, plane, k->probe, 2 * n, n);
-            continue;
-        }
+    if (mode >= first && mode < end) put_plane(out, mode, k->probe, 2 * n, n);
+    for (int64_t c = fv__probe_classes_next(&k->c, 0); c; c = fv__probe_classes_next(&k->c, c)) {
+        int64_t plane = c * modes + mode;
+        if (plane < first || plane >= end) continue;
         float  *to = direct ? (float *)out->data + (plane - first) * out->stride[0] : k->c.plane;
         int64_t stride = direct ? 2 * n : k->c.stride;
         if (!open) fv__probe_classes_open(&k->c, k->probe);
         open = true;
-        fv__probe_classes_shift_to(&k->c, k->c.shifts->value + 2 * (plane / modes), to, stride);
+        fv__probe_classes_shift_to(&k->c, k->c.shifts->value + 2 * c, to, stride);
         if (!direct) put_plane(out, plane, to, stride, n);
     }
 }
