@@ -86,6 +86,8 @@ void fv__probe_classes_shift_to(fv_probe_classes *c, const double shift[2], floa
         FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 0, c->plane, c->stride, c->half, between, true);
         c->ready = shift[0];
     }
+    for (int64_t y = 0; y < c->height; y++) /* nobody has used it lately: it comes while rows are turned */
+        for (int64_t x = 0; x < 2 * c->width; x += 16) __builtin_prefetch(to + y * stride + x, 1);
     prepare_turn(c, 1, shift[1]);
     turn_rows(c, 1, c->half, c->fourier.turned);
     FV_ISA_NAME(fv__plane_fourier_half)(&c->fourier, 1, c->fourier.turned, between, to, stride, true);

@@ -151,9 +151,12 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
+/* In four pieces, but not in small ones: each reads the sums of all blocks that it meets, and whoever needs a part of the object
+ * puts pieces together again. */
 static void slab(const fv_need *n, int64_t *chunk) {
+    enum { LEAST_PIXELS = 1 << 17 };
     memcpy(chunk, n->out->image.shape, 3 * sizeof *chunk);
-    chunk[0] = FV_MAX(64, (chunk[0] + 3) / 4);
+    chunk[0] = FV_MIN(chunk[0], FV_MAX((chunk[0] + 3) / 4, LEAST_PIXELS / chunk[2] + 1));
 }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
