@@ -124,8 +124,8 @@ def compute(*values, **options):
         if not isinstance(value, Value) or value._type is None:
             raise TypeError(f"fovea.compute takes images, numbers and tables of fovea, not {type(value).__name__}")
         if isinstance(value, Image) and value.items:
-            raise UsageError(f"an image of each of {value.items} items is no single array: image.write(\"{{stem}}.npy\") makes a file "
-                             "of each, fovea.together(image) one image of all, and fovea.map_items goes through the files one by one")
+            raise UsageError(f"an image of each of {value.items} items is no single array: image.write(\"{{stem}}.npy\") makes a "
+                             "file of each, fovea.together(image) one image of all, and fovea.map_items goes through the files")
     run_options = _options(**options)
     wanted = [v for v in values if not isinstance(v, ArrayImage)]
     found = iter(_compute(wanted, run_options) if wanted else ())

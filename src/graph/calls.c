@@ -310,9 +310,9 @@ static fv_status choose_item(builder *b, call *c, const fv_param *param, fv_erro
         }
     if (fv__file_exists(*file)) return FV_OK;
     b->diagnostics->missing = true;
-    return fv_fail(error, FV_ERROR_INPUT, "there is no file %s%s", *file,
-                   writes(b->program, *file) ? " yet, and what this text writes it cannot read: give the value a name and use that"
-                                             : "");
+    return fv_fail(
+        error, FV_ERROR_INPUT, "there is no file %s%s", *file,
+        writes(b->program, *file) ? " yet, and what this text writes it cannot read: give the value a name and use that" : "");
 }
 
 /* The call becomes one of the operator that does it for these parameters. */
