@@ -29,8 +29,8 @@ typedef struct fv_probe_classes {
 size_t fv__probe_classes_lay_out(fv_probe_classes *c, int64_t height, int64_t width, const fv_list *shifts, void *memory);
 /* probe[class][height][2][width], classes `apart`: the first one is there, the others are filled from it. */
 void fv__probe_classes_fill(fv_probe_classes *c, float *probe, int64_t apart);
-/* All classes but the first in an order in which rows are shifted alike as long as possible: the one after `class`, and 0 after the
- * last; of 0 the first of them. */
+/* All classes but the first, in an order in which rows are shifted alike as long as possible: the one after `class`, and 0 after
+ * the last; of 0 the first of them. */
 int64_t fv__probe_classes_next(const fv_probe_classes *c, int64_t class);
 /* The transform of rows of re and im, divided by the number of pixels, becomes the spectrum. */
 void fv__probe_classes_open(fv_probe_classes *c, const float *probe);
