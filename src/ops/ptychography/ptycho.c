@@ -20,8 +20,8 @@ static const fv_param params[] = {
              .doc = "what to give; calls that differ in nothing else share their work. residuals is a table, residual the last "
                     "of them; positions a table of where frames were found and how bright they are"),
     FV_PARAM(fv_ptycho, modes, .def = "1", .min = 1, .max = 16, .doc = "modes of the probe, for partly coherent light"),
-    FV_PARAM(fv_ptycho, beta, .def = "0.6", .above = true, .max = 1,
-             .doc = "of raar: how far waves are reflected in the last eighth of the iterations; 0.6 to 0.9"),
+    FV_PARAM(fv_ptycho, beta, .def = "0.5", .above = true, .max = 1,
+             .doc = "of raar: how far waves are reflected in the last eighth of the iterations; 0.4 to 0.9"),
     FV_PARAM(fv_ptycho, beta_start, .def = "0.95", .above = true, .max = 1,
              .doc = "the same for the first five eighths, if it is more than beta; from there it sinks to beta"),
     FV_PARAM(fv_ptycho, polish, .def = "0", .min = 0, .max = MOST,
@@ -242,7 +242,7 @@ const fv_op FV_OP(ptycho) = {
     .passes = passes,
     .doc =
         "raar: relaxed averaged alternating reflections, the choice for most scans; it needs memory (or disk) for the exit "
-        "waves of all frames. Waves are reflected far at first and less at the end: beta near 0.6 is calmer with noise. dm: the "
+        "waves of all frames. Waves are reflected far at first and less at the end: beta near 0.5 is calmer with noise. dm: the "
         "difference map, raar "
         "with beta = 1. lsq: least squares of the amplitudes by preconditioned gradients, with exact steps for object and probe "
         "at once, group by group of frames; it keeps no exit waves. epie, rpie, mpie: frames one after the other inside of "
