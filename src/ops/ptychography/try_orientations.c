@@ -73,6 +73,6 @@ const fv_op FV_OP(try_orientations) = {
     .example = "o = complex_image(ones([96, 96]), phantom(\"cells\", [96, 96]) / 255)\n"
                "at = scan_positions(\"raster\", 60, 8)\n"
                "p = make_probe(32, radius = 9, defocus = 30, counts = 1e6)\n"
-               "try_orientations(flip(diffract(o, p, at), \"y\"), p, positions = at, iterations = 8)",
+               "try_orientations(flip(diffract(o, p, at), \"y\"), p, positions = at, iterations = 20)",
     .see = "ptycho read_positions crop_frames",
 };
