@@ -3,8 +3,8 @@
  * runs it; here only more tasks are handed out if that was not enough.
  *
  * A worker that would wait for the last tasks before a look, or for the look, takes one of those that may come next: up to the
- * size that is expected to be enough, and one size further where tasks are brief. What counts is the sample that is looked at, so
- * no result depends on this; tasks that were not needed are known to whoever asks for more. */
+ * size that is expected to be enough, and half as many again where tasks are brief. What counts is the sample that is looked at,
+ * so no result depends on this; tasks that were not needed are known to whoever asks for more. */
 #include "exec/sampled.h"
 #include "run/scheduler_parts.h"
 #include <stdlib.h>
@@ -140,19 +140,21 @@ static bool in_time(const fv_scheduler *s, const fv_stage_state *state, const fv
     return now + FV_MAX(1.25 * each, sampled->longest) + reserve_of(s, sampled) <= sampled->deadline;
 }
 
-/* So many tasks may be handed out now. */
-static int64_t limit_of(const fv_sampled *sampled, int64_t tasks) {
+/* So many tasks may be handed out now. The first look may well find enough: until it is taken, nothing comes before it. */
+static int64_t limit_of(const fv_sampled *sampled, bool looking, int64_t tasks) {
     if (sampled->over) return 0;
     if (sampled->careful) return sampled->limit;
-    bool brief = sampled->longest > 0 && sampled->longest < BRIEF;
-    return FV_MIN(FV_MAX(sampled->expected, brief ? fv__sampling_next(sampled->limit, tasks) : sampled->limit), tasks);
+    bool    brief = sampled->longest > 0 && sampled->longest < BRIEF;
+    int64_t more = brief && (looking || sampled->expected) ? sampled->limit / 2 : 0;
+    return FV_MIN(FV_MAX(sampled->expected, sampled->limit + more), tasks);
 }
 
 bool fv__sampled_take(fv_scheduler *s, fv_item *item, int index, int64_t *task) {
     fv_stage_state *state = &item->stages[index];
     fv_sampled     *sampled = state->sampled;
     if (sampled->next < sampled->limit && !in_time(s, state, sampled)) sampled->limit = sampled->next;
-    int64_t limit = sampled->timed ? sampled->limit : limit_of(sampled, item->instance->plan->stages[index].ntasks);
+    int64_t limit =
+        sampled->timed ? sampled->limit : limit_of(sampled, state->ending, item->instance->plan->stages[index].ntasks);
     while (sampled->next < limit && sampled->marks[sampled->order[sampled->next]]) sampled->next++;
     if (sampled->next >= limit) return false;
     *task = sampled->order[sampled->next++];
