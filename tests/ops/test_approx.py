@@ -478,7 +478,7 @@ def items_of_one_folder_are_strata_where_their_names_are_in_order(folder):
     for file in pathlib.Path(folder, "large").iterdir():
         file.rename(pathlib.Path(folder, "small", file.name))
     group = f'group({CELLS}, "", "mean(volume)")'
-    text = f"param seed = 0\napprox({group}, error = 9, seed = seed)\n{group}"
+    text = f"param seed = 0\napprox({group}, absolute = 1e9, seed = seed)\n{group}"
     _, (rows, [exact, *_]) = values(text, folder, "--set", "seed=1..20", chunk=())
     assert sum(row["method"] == "stratified" for row in rows) > 10, rows
     held = sum(row["mean_volume_low"] <= exact["mean_volume"] <= row["mean_volume_high"] for row in rows)
@@ -491,8 +491,8 @@ def sampled_items_give_intervals_that_hold_and_have_no_bias(folder):
     masks(folder)
     values_of = '"count(), mean(volume), quantile(volume, 0.9)"'
     table = f'with({CELLS}, "large = volume > 60")'
-    text = f'param seed = 0\napprox(group({table}, "", {values_of}), error = 9, seed = seed)\n' \
-           f'approx(group({table}, "large", "count(), mean(volume)"), error = 9, seed = seed)'
+    text = f'param seed = 0\napprox(group({table}, "", {values_of}), absolute = 1e9, seed = seed)\n' \
+           f'approx(group({table}, "large", "count(), mean(volume)"), absolute = 1e9, seed = seed)'
     _, (rows, groups) = values(text, folder, "--set", "seed=1..150", chunk=())
     _, ([exact], by_group) = values(f'group({table}, "", {values_of})\ngroup({table}, "large", "count(), mean(volume)")', folder)
     assert len(rows) == 150 and sum(row["method"] == "stratified" for row in rows) > 75, rows[:3]
@@ -521,7 +521,7 @@ def items_and_chunks_of_them_are_sampled(folder):
         counts.append(ndimage.label(mask)[1])
         save(folder, f"item{k:02d}.npy", mask.astype(np.uint8))
     text = 'param seed = 0\nt = approx(objects(read("item*.npy"), "count()", reach = 64), error = 0.5, seed = seed)\n' \
-           'g = group(t, "", "sum(count)")\napprox(g, error = 9, seed = seed)\napprox(g, absolute = 1, seed = seed)'
+           'g = group(t, "", "sum(count)")\napprox(g, absolute = 1e9, seed = seed)\napprox(g, absolute = 1, seed = seed)'
     _, (some, rows) = values(text, folder, "--set", "seed=1..80", chunk=("--chunk", "16x16"))
     truth = sum(counts)
     for found, items in (some, 16), (rows, 60):
@@ -636,7 +636,7 @@ def summaries_of_objects_are_estimated_without_bias(folder):
     save(folder, "m.npy", mask)
     for call, name, truth in (("count()", "count", len(sizes)), ("mean(volume)", "mean_volume", sizes.mean())):
         # Any width is good enough, so that samples do not end when they happen to look narrow:
-        text = f'param seed = 0\napprox(objects(read("m.npy"), "{call}", reach = {longest}), error = 9, seed = seed)'
+        text = f'param seed = 0\napprox(objects(read("m.npy"), "{call}", reach = {longest}), absolute = 1e9, seed = seed)'
         _, (rows,) = values(text, folder, "--set", "seed=1..300", chunk=("--chunk", "8x8x8"))
         assert all(row["seen"] < row["chunks"] == 2048 for row in rows), call
         held = np.mean([row[name + "_low"] <= truth <= row[name + "_high"] for row in rows])
