@@ -286,7 +286,7 @@ typedef struct fv_pass_sum {
     int64_t (*until)(const fv_need *n, int64_t planes);  /* of so many from the first on, those that can be added by now */
     size_t (*bytes)(const fv_need *n);                   /* of what is kept for n->region */
     size_t (*scratch)(const fv_need *n, int64_t planes); /* to add so many, or to make the image (0) */
-    /* Adds planes [from, until), which are all that in[0] holds, each once and in order, and makes the image if there is an out. */
+    /* Adds planes [from, until), all that in[0] holds, each once and in order, and makes the image if there is an out. */
     fv_status (*add)(fv_run *r, int64_t from, int64_t until, void *sum, fv_error *error);
     void (*image)(fv_run *r, const void *sum); /* what the sum is so far, without adding; in is not there */
 } fv_pass_sum;
