@@ -485,8 +485,14 @@ def _footprint(value):
     return call("pattern", (value,), {"shape": value.shape}) if isinstance(value, np.ndarray) else value
 
 
-def _along(name, image, axis):
+def _along(name, positional, named):
     """A statistic along an axis, as numpy asks for it: by number or by name."""
+    (image, *more), axis = positional, named["axis"]
+    others = [key for key, value in named.items() if key != "axis" and value is not None and (key, value) != ("ddof", 0)
+              and (key, value) != ("keepdims", False)]
+    if more or others:
+        raise TypeError(f"{name} along an axis takes the axis alone, not {', '.join(others) or 'further arguments'}; "
+                        f"numpy.{name}(numpy.asarray(image), ...) takes what numpy takes")
     image = _operand(image, "image")
     if not isinstance(axis, str):
         if not -image.ndim <= axis < image.ndim:
@@ -511,7 +517,7 @@ def call(name, positional, named):
             continue
         if (key == "axis" and kind == "scalar" and name in d.choices_of("project", "method") and positional
                 and isinstance(value, (int, str))):
-            return _along(name, positional[0], value)
+            return _along(name, positional, named)
         if key not in order:
             raise TypeError(f"{name} has no argument {key!r}; it has {', '.join(order)}{advice(f'{name}({key} = 0)')}")
         if key in given:

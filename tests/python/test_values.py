@@ -107,6 +107,9 @@ def statistics_of_numpy_work_on_images(folder):
     assert (total == 2.0 * a).all() and (np.hypot(x, a) == np.hypot(a, a)).all() and (np.floor_divide(x, 7) == a // 7).all()
     raises(IndexError, "axis = 2: the image has 2 axes", lambda: x.mean(axis=2))
     raises(TypeError, "project", lambda: x.mean(axis=(0, 1)))
+    raises(TypeError, "keepdims|numpy.max", lambda: np.max(x, axis=0, keepdims=True))
+    raises(TypeError, "ddof|numpy.std", lambda: x.std(axis=0, ddof=1))
+    raises(TypeError, "dtype|numpy.mean", lambda: np.mean(x, axis=0, dtype=np.float32))
     raises(TypeError, "ddof", lambda: np.std(x, ddof=1))
 
 
